@@ -1,0 +1,64 @@
+use nanscope_cli::{Color, OnTrip, Parsed, RunOptions, execute};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A command line, understood.
+///
+/// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
+/// its own. It is `"exit"` when the command was executed already: then `status` is the exit status.
+#[pyclass(frozen, get_all, module = "nanscope._core")]
+pub(crate) struct Command {
+    kind: &'static str,
+    status: Option<i32>,
+    script: Option<String>,
+    module: Option<String>,
+    args: Vec<String>,
+    on_trip: &'static str,
+    json: Option<String>,
+    out: Option<String>,
+    diagnose_first: u32,
+    color: &'static str,
+}
+
+impl Command {
+    fn run(options: RunOptions) -> Self {
+        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, color } = options;
+        let (on_trip, color) = (on_trip.as_str(), color.as_str());
+        Command { kind: "run", status: None, script, module, args, on_trip, json, out, diagnose_first, color }
+    }
+
+    fn exit(status: i32) -> Self {
+        Command {
+            kind: "exit",
+            status: Some(status),
+            script: None,
+            module: None,
+            args: Vec::new(),
+            on_trip: OnTrip::default().as_str(),
+            json: None,
+            out: None,
+            diagnose_first: 1,
+            color: Color::default().as_str(),
+        }
+    }
+}
+
+/// Understands a command line, the program's name first as in `sys.argv`, and executes every command but `run`.
+///
+/// Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
+#[pyfunction]
+pub(crate) fn parse(py: Python<'_>, argv: Vec<String>) -> Command {
+    py.detach(|| match nanscope_cli::parse(argv) {
+        Parsed::Run(options) => Command::run(options),
+        Parsed::Task(task) => Command::exit(execute(task)),
+    })
+}
+
+/// Executes any command but `run`, and returns the exit status.
+///
+/// Raises `ValueError` for `run`, which only Python can do: see `parse`.
+#[pyfunction]
+pub(crate) fn main(py: Python<'_>, argv: Vec<String>) -> PyResult<i32> {
+    let wrong = "expected a command that needs no Python, got `run`";
+    parse(py, argv).status.ok_or_else(|| PyValueError::new_err(wrong))
+}

@@ -1,0 +1,52 @@
+use nanscope_diagnose::{finite, report};
+use nanscope_report::{Options, json, terminal};
+use nanscope_trace::schema::{End, Ledger, RunInfo, StepRecord, Trip};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+fn read<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+}
+
+/// The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+///
+/// Raises `ValueError` when a text is not what the schema says.
+#[pyfunction]
+#[pyo3(signature = (info, trip, ledger, end))]
+pub(crate) fn diagnose(
+    py: Python<'_>,
+    info: &str,
+    trip: Option<&str>,
+    ledger: Option<&str>,
+    end: &str,
+) -> PyResult<String> {
+    let info: RunInfo = read("run", info)?;
+    let end: End = read("end", end)?;
+    let steps: &[StepRecord] = &[];
+    let found = match (trip, ledger) {
+        (Some(trip), Some(ledger)) => {
+            let (trip, ledger): (Trip, Ledger) = (read("trip", trip)?, read("ledger", ledger)?);
+            py.detach(|| report(&info, steps, &trip, &ledger, Some(&end)))
+        }
+        _ => finite(&info, steps, Some(&end)),
+    };
+    Ok(json::render(&found))
+}
+
+/// A report (JSON) as text for a terminal.
+///
+/// Raises `ValueError` when it is no report.
+#[pyfunction]
+#[pyo3(signature = (report, colour, width=None, folder=None))]
+pub(crate) fn render(report: &str, colour: bool, width: Option<usize>, folder: Option<String>) -> PyResult<String> {
+    let report = json::parse(report).map_err(|error| PyValueError::new_err(format!("report: {error}")))?;
+    Ok(terminal::render(&report, &Options { colour, width, folder }))
+}
+
+/// Writes `report.json` into the run folder `folder`, whole or not at all.
+///
+/// Raises `OSError` when it cannot be written, `ValueError` when it is no report.
+#[pyfunction]
+pub(crate) fn write_report(folder: &str, report: &str) -> PyResult<()> {
+    nanscope_trace::write_report(std::path::Path::new(folder), report).map_err(crate::log::raised)
+}

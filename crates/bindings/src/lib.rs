@@ -1,0 +1,23 @@
+//! `nanscope._core`: the Rust side as Python sees it. Conversions and errors only; nothing is decided here.
+
+mod cli;
+mod diagnose;
+mod log;
+mod scan;
+
+use pyo3::prelude::*;
+
+/// Kernels, the run folder, the diagnosis and the command line of nanscope.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::cli::{Command, main, parse};
+    #[pymodule_export]
+    use super::diagnose::{diagnose, render, write_report};
+    #[pymodule_export]
+    use super::log::Log;
+    #[pymodule_export]
+    use super::scan::{Pass, census, counts, scan};
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

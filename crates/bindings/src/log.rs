@@ -1,0 +1,124 @@
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nanscope_trace::{Error, Kind, RunInfo, StepRecord, Writer, write_report};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The log of one rank in a run folder, open for appending.
+///
+/// A write that fails (a full disk) is told once, by `OSError` from `trip`, `ledger`, `end` or `note`, never from `step`;
+/// later records are dropped and counted in `dropped`.
+#[pyclass(frozen, module = "nanscope._core")]
+pub(crate) struct Log {
+    dir: PathBuf,
+    writer: Mutex<Writer>,
+}
+
+#[pymethods]
+impl Log {
+    /// Makes the folder `path` and begins the log of the rank that `info_json` names in it.
+    ///
+    /// Raises `OSError` when the folder cannot be written or holds a log of this rank, `ValueError` for bad JSON.
+    #[new]
+    fn new(path: PathBuf, info_json: &str) -> PyResult<Self> {
+        let info: RunInfo = serde_json::from_str(info_json)
+            .map_err(|source| raised(Error::Json { expected: "the facts of a run", source }))?;
+        let writer = Writer::create(&path, &info).map_err(raised)?;
+        Ok(Log { dir: path, writer: Mutex::new(writer) })
+    }
+
+    /// Appends one completed step. Never raises for a disk that refuses it: the step is counted in `dropped`.
+    #[pyo3(signature = (step, nanos, watch_nanos, loss, grad_norm, grad_max, scale, lr, skipped))]
+    #[allow(clippy::too_many_arguments)]
+    fn step(
+        &self,
+        step: u64,
+        nanos: u64,
+        watch_nanos: u64,
+        loss: Option<f64>,
+        grad_norm: Option<f64>,
+        grad_max: Option<f64>,
+        scale: Option<f64>,
+        lr: Option<f64>,
+        skipped: bool,
+    ) {
+        let record = StepRecord { step, nanos, watch_nanos, loss, grad_norm, grad_max, scale, lr, skipped };
+        // The writer remembers the failure; `failure` and `dropped` tell it.
+        let _ = self.writer().step(&record);
+    }
+
+    /// Appends a trip and waits for the disk.
+    ///
+    /// Raises `ValueError` for JSON that is no trip, `OSError` for the write that fails.
+    fn trip(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.append(py, Kind::Trip, json)
+    }
+
+    /// Appends a ledger and waits for the disk. Raises as `trip` does.
+    fn ledger(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.append(py, Kind::Ledger, json)
+    }
+
+    /// Appends the end of the run and waits for the disk. Raises as `trip` does.
+    fn end(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.append(py, Kind::End, json)
+    }
+
+    /// Appends a warning. Raises `OSError` for the write that fails.
+    fn note(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        py.detach(|| self.writer().note(text)).map_err(raised)
+    }
+
+    /// Writes `report.json` into the folder, whole or not at all.
+    ///
+    /// Raises `ValueError` for JSON that is no report, `OSError` when it cannot be written.
+    fn write_report(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        py.detach(|| write_report(&self.dir, json)).map_err(raised)
+    }
+
+    /// Waits for the disk and closes the file. Later records are dropped and counted; closing again does nothing.
+    ///
+    /// Raises `OSError` when the disk refuses what it took before.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.writer().close()).map_err(raised)
+    }
+
+    /// Number of records that were not written.
+    #[getter]
+    fn dropped(&self) -> u64 {
+        self.writer().dropped()
+    }
+
+    /// Message of the write that failed; None while all went well.
+    #[getter]
+    fn failure(&self) -> Option<String> {
+        self.writer().failure().map(str::to_owned)
+    }
+
+    /// Path of the log file.
+    #[getter]
+    fn path(&self) -> String {
+        self.writer().path().display().to_string()
+    }
+}
+
+impl Log {
+    fn append(&self, py: Python<'_>, kind: Kind, json: &str) -> PyResult<()> {
+        py.detach(|| self.writer().append_json(kind, json)).map_err(raised)
+    }
+
+    // Never held across a call into Python, so waiting for it while attached cannot lock up.
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `OSError` (its subclass by kind) for what the system refused, `ValueError` for data at fault.
+pub(crate) fn raised(error: Error) -> PyErr {
+    match error.io_kind() {
+        Some(kind) => io::Error::new(kind, error.to_string()).into(),
+        None => PyValueError::new_err(error.to_string()),
+    }
+}

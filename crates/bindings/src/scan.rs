@@ -1,0 +1,177 @@
+//! Tensors to numbers: reads CPU memory in place through the tensor's own methods.
+
+use nanscope_numeric::{Dtype, View};
+use pyo3::exceptions::{PyException, PyRuntimeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList};
+
+/// What one pass over a list of tensors found. An empty list: nothing bad, both numbers 0.
+#[pyclass(frozen, get_all, module = "nanscope._core")]
+pub(crate) struct Pass {
+    /// Index in the list of the first tensor that holds an infinity or NaN; None when there is none.
+    first_bad: Option<usize>,
+    /// Largest finite magnitude over all tensors that were read.
+    max_abs: f64,
+    /// Sum of the squares of all finite elements that were read, added in float64.
+    sum_squares: f64,
+    /// Indices of what could not be read in place: not on the CPU, not strided, without memory of its own.
+    unread: Vec<usize>,
+    /// Bytes of the tensors that were read, expanded elements as often as they are seen.
+    bytes: u64,
+}
+
+/// Reads every tensor of a list once, the GIL released.
+///
+/// Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch
+/// has not been imported; never for what a tensor does, which is listed in `Pass.unread`.
+#[pyfunction]
+pub(crate) fn scan(py: Python<'_>, tensors: &Bound<'_, PyList>) -> PyResult<Pass> {
+    let dtypes = Dtypes::of_torch(py)?;
+    // One reference each: another thread may change the list while the GIL is released.
+    let owned: Vec<Bound<'_, PyAny>> = tensors.iter().collect();
+    let mut memories = Vec::with_capacity(owned.len());
+    let mut found = Pass { first_bad: None, max_abs: 0.0, sum_squares: 0.0, unread: Vec::new(), bytes: 0 };
+    for (index, tensor) in owned.iter().enumerate() {
+        match Memory::of(tensor, dtypes)? {
+            Some(memory) => memories.push((index, memory)),
+            None => found.unread.push(index),
+        }
+    }
+    Ok(py.detach(|| {
+        for (index, memory) in &memories {
+            // SAFETY: `owned` keeps every tensor, and so its memory, until after this.
+            let view = unsafe { memory.view() };
+            let pass = nanscope_numeric::pass(&view);
+            if !pass.finite {
+                found.first_bad.get_or_insert(*index);
+            }
+            found.max_abs = found.max_abs.max(pass.max_abs);
+            found.sum_squares += pass.sum_squares;
+            found.bytes += (view.len() * view.dtype().size()) as u64;
+        }
+        found
+    }))
+}
+
+/// `(nan, posinf, neginf, largest finite magnitude)`.
+type CountsTuple = (u64, u64, u64, Option<f64>);
+
+/// `(nan, posinf, neginf, largest finite magnitude)`; the magnitude is None when no element is finite.
+///
+/// None when the tensor cannot be read in place or is neither floating-point nor complex. A complex element counts as
+/// its two parts. Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn counts(tensor: &Bound<'_, PyAny>) -> PyResult<Option<CountsTuple>> {
+    let py = tensor.py();
+    let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? else { return Ok(None) };
+    if !memory.dtype.is_floating() && !memory.dtype.is_complex() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
+    let counts = py.detach(|| nanscope_numeric::counts(&unsafe { memory.view() }));
+    Ok(Some((counts.nan, counts.posinf, counts.neginf, counts.max_abs)))
+}
+
+/// The census of a tensor as JSON; None when it cannot be read in place, or is a lazy conjugate or negation, whose
+/// memory holds other signs.
+///
+/// Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn census(tensor: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = tensor.py();
+    let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? else { return Ok(None) };
+    let lazy = |name| tensor.call_method0(name)?.extract::<bool>();
+    if lazy(intern!(py, "is_conj"))? || lazy(intern!(py, "is_neg"))? {
+        return Ok(None);
+    }
+    // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
+    let census = py.detach(|| nanscope_numeric::census(&unsafe { memory.view() }));
+    serde_json::to_string(&census).map(Some).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// torch's dtype objects, which live as long as the process: one is known by its address.
+struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
+
+impl Dtypes {
+    fn of_torch(py: Python<'_>) -> PyResult<&Dtypes> {
+        static DTYPES: PyOnceLock<Dtypes> = PyOnceLock::new();
+        DTYPES.get_or_try_init(py, || {
+            let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?;
+            let torch = modules
+                .get_item(intern!(py, "torch"))?
+                .ok_or_else(|| PyRuntimeError::new_err("torch is not imported: there can be no tensor to read"))?;
+            let mut dtypes = Vec::new();
+            for &dtype in Dtype::ALL {
+                // Older torch lacks the newer types.
+                if let Some(object) = torch.getattr_opt(dtype.name())? {
+                    dtypes.push((object.unbind(), dtype));
+                }
+            }
+            Ok(Dtypes(dtypes))
+        })
+    }
+
+    fn find(&self, object: &Bound<'_, PyAny>) -> Option<Dtype> {
+        self.0.iter().find(|(known, _)| known.is(object)).map(|(_, dtype)| *dtype)
+    }
+}
+
+/// Where a tensor's elements lie.
+struct Memory {
+    address: usize,
+    dtype: Dtype,
+    extent: Extent,
+}
+
+enum Extent {
+    /// So many elements side by side.
+    Contiguous(usize),
+    /// Shape, and strides in elements.
+    Strided(Vec<usize>, Vec<usize>),
+}
+
+impl Memory {
+    /// `None` when the object has no CPU memory of its own in one of the known types. An exception of the object's
+    /// own, as sparse and fake tensors raise, means the same; only what is no `Exception` (an interrupt) is an error.
+    fn of(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
+        match Memory::ask(tensor, dtypes) {
+            Err(error) if error.is_instance_of::<PyException>(tensor.py()) => Ok(None),
+            memory => memory,
+        }
+    }
+
+    fn ask(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
+        let py = tensor.py();
+        if !tensor.getattr(intern!(py, "is_cpu"))?.extract::<bool>()? {
+            return Ok(None);
+        }
+        let Some(dtype) = dtypes.find(&tensor.getattr(intern!(py, "dtype"))?) else { return Ok(None) };
+        // Raises for every layout that is not strided.
+        let address = tensor.call_method0(intern!(py, "data_ptr"))?.extract::<usize>()?;
+        let elements = tensor.call_method0(intern!(py, "numel"))?.extract::<usize>()?;
+        if address == 0 && elements > 0 {
+            return Ok(None);
+        }
+        let extent = if elements == 0 || tensor.call_method0(intern!(py, "is_contiguous"))?.extract::<bool>()? {
+            Extent::Contiguous(elements)
+        } else {
+            let shape = tensor.getattr(intern!(py, "shape"))?.extract()?;
+            Extent::Strided(shape, tensor.call_method0(intern!(py, "stride"))?.extract()?)
+        };
+        Ok(Some(Memory { address, dtype, extent }))
+    }
+
+    /// # Safety
+    /// The tensor must outlive the view.
+    unsafe fn view(&self) -> View<'_> {
+        let start = std::ptr::with_exposed_provenance(self.address);
+        match &self.extent {
+            // SAFETY: torch says that these elements lie there, and the caller keeps the tensor.
+            Extent::Contiguous(elements) => unsafe { View::contiguous(start, self.dtype, *elements) },
+            // SAFETY: as above.
+            Extent::Strided(shape, strides) => unsafe { View::new(start, self.dtype, shape, strides) },
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The arguments as clap sees them. Doc comments here are the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::{Color, OnTrip};
+
+/// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
+#[derive(Debug, Parser)]
+#[command(name = "nanscope", version)]
+pub(crate) struct Args {
+    /// When to write colour
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+    /// Show what was found in a run, from its run folder alone
+    Explain {
+        /// The run folder
+        run: PathBuf,
+        /// Form of the report
+        #[arg(long, default_value = "text", value_parser = nanscope_report::Format::NAMES)]
+        format: String,
+    },
+    /// List the causes that nanscope knows, or print the page of one
+    Rules {
+        /// Id of a cause, as half-overflow
+        id: Option<String>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Run a script under watch, and diagnose the step in which it stops being finite
+///
+/// Options come before the script; whatever follows it belongs to the script.
+#[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "nanscope run [OPTIONS] SCRIPT [ARGS]...\n       nanscope run [OPTIONS] -m MODULE [ARGS]..."
+)]
+pub(crate) struct RunArgs {
+    /// What to do when a value stops being finite
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) on_trip: OnTrip,
+    /// Write the report as JSON here too; - is stdout
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<String>,
+    /// The run folder to make [default: a new one below nanscope-runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<String>,
+    /// How many trips to diagnose with --on-trip skip or continue
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) diagnose_first: u32,
+    // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
+    /// Run a module by name, as python -m does
+    #[arg(short = 'm')]
+    pub(crate) module: bool,
+    /// The script, or the module after -m, and its own arguments
+    #[arg(value_name = "SCRIPT", trailing_var_arg = true, hide = true)]
+    pub(crate) command: Vec<String>,
+}

@@ -1,0 +1,22 @@
+//! The one file that knows nanscope-diagnose.
+
+use nanscope_trace::{
+    Run,
+    schema::{Report, RunInfo},
+};
+
+/// Every rule, sorted by id.
+pub(crate) fn rules() -> Vec<&'static dyn nanscope_diagnose::Rule> {
+    let mut rules = nanscope_diagnose::rules::all().to_vec();
+    rules.sort_by_key(|rule| rule.id());
+    rules
+}
+
+/// Diagnoses the earliest trip that was replayed. None where no ledger was kept.
+pub(crate) fn diagnose(run: &Run) -> Option<Report> {
+    let replayed = run.logs.iter().filter_map(|log| Some((log.trips.first()?, log.ledgers.first()?, log)));
+    let (trip, ledger, log) = replayed.min_by_key(|(trip, ..)| (trip.step, trip.rank))?;
+    let unknown = RunInfo::default();
+    let info = log.info.as_ref().or(run.info()).unwrap_or(&unknown);
+    Some(nanscope_diagnose::report(info, &log.steps, trip, ledger, log.end.as_ref()))
+}

@@ -1,0 +1,82 @@
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::Parser;
+use clap_complete::Shell;
+use nanscope_report::Format;
+
+use crate::{
+    Color, RunOptions,
+    args::{Args, Command, RunArgs},
+};
+
+/// A command line, understood.
+#[derive(Debug)]
+pub enum Parsed {
+    /// For Python.
+    Run(RunOptions),
+    /// For [`execute`](crate::execute).
+    Task(Task),
+}
+
+/// A command that needs no Python.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum Task {
+    Explain {
+        run: PathBuf,
+        format: Format,
+        color: Color,
+    },
+    Rules {
+        id: Option<String>,
+    },
+    Completions {
+        shell: Shell,
+    },
+    /// Help, version, or what is wrong with the arguments.
+    Say(Said),
+}
+
+/// What there is to say instead of executing anything.
+#[derive(Debug)]
+pub enum Said {
+    /// By clap, with its own exit status.
+    Clap(clap::Error),
+    /// A wrong use that clap cannot see; exit status 2.
+    Wrong(String),
+}
+
+/// Understands a command line; its first item is the program's name, as in `sys.argv`.
+pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
+    // Not the name as given: help would speak of `__main__.py` under `python -m nanscope`.
+    let argv = argv.into_iter().skip(1).map(Into::into);
+    let args = match Args::try_parse_from(std::iter::once(OsString::from("nanscope")).chain(argv)) {
+        Ok(args) => args,
+        Err(error) => return Parsed::Task(Task::Say(Said::Clap(error))),
+    };
+    let color = args.color;
+    match args.command {
+        Command::Run(run) => match options(run, color) {
+            Some(options) => Parsed::Run(options),
+            None => Parsed::Task(Task::Say(Said::Wrong(NO_SCRIPT.into()))),
+        },
+        Command::Explain { run, format } => {
+            let format = format.parse().expect("clap lets only the names of formats pass");
+            Parsed::Task(Task::Explain { run, format, color })
+        }
+        Command::Rules { id } => Parsed::Task(Task::Rules { id }),
+        Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
+    }
+}
+
+const NO_SCRIPT: &str =
+    "nanscope run: no script given; expected: nanscope run SCRIPT [ARGS]... or nanscope run -m MODULE [ARGS]...";
+
+/// None when neither a script nor a module was given.
+fn options(run: RunArgs, color: Color) -> Option<RunOptions> {
+    let RunArgs { on_trip, json, out, diagnose_first, module, command } = run;
+    let mut command = command.into_iter();
+    let target = command.next().filter(|name| !name.is_empty())?;
+    let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
+    Some(RunOptions { script, module, args: command.collect(), on_trip, json, out, diagnose_first, color })
+}

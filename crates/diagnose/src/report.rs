@@ -1,0 +1,154 @@
+//! A report from what is in the run folder.
+
+use nanscope_trace::schema::{
+    Arg, Cause, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord, Trip,
+    Verdict, Where,
+};
+
+use crate::case::Case;
+use crate::locate::{Birth, Located, locate};
+use crate::meant::is_bad;
+use crate::{chain, rules, text};
+
+/// The report of a run that tripped.
+pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger, end: Option<&End>) -> Report {
+    let located = locate(ledger, trip);
+    let mut report = empty(info, steps, end);
+    report.verdict = match trip.where_ {
+        Where::Trend => Verdict::Diverging,
+        Where::Recompute | Where::Rank => Verdict::Mismatch,
+        Where::Scale => Verdict::Unhealthy,
+        _ => Verdict::Nonfinite,
+    };
+    report.trip = Some(trip.into());
+    report.replay = Some(Replay {
+        faithful: ledger.faithful,
+        method: ledger.method.clone(),
+        events: ledger.events,
+        operators: ledger.operators,
+        seconds: ledger.seconds,
+    });
+    for warning in &ledger.warnings {
+        if !report.warnings.contains(warning) {
+            report.warnings.push(warning.clone());
+        }
+    }
+    if let Some(located) = &located {
+        let case = Case { ledger, trip, located };
+        report.origin = Some(origin(&case));
+        report.chain = chain::links(ledger, trip, located);
+        report.causes = causes(&case);
+        report.fixes = rules::advice(&report.causes);
+    }
+    report
+}
+
+/// The report of a run in which nothing was found.
+pub fn finite(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
+    empty(info, steps, end)
+}
+
+fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
+    let recorded = steps.last().map_or(0, |step| step.step + 1);
+    Report {
+        schema: REPORT_SCHEMA.to_owned(),
+        verdict: Verdict::Finite,
+        run: RunSummary {
+            script: info.script.clone(),
+            argv: info.argv.clone(),
+            python: info.python.clone(),
+            torch: info.torch.clone(),
+            nanscope: info.nanscope.clone(),
+            devices: info.devices.clone(),
+            world_size: info.world_size.max(1),
+            steps: end.map_or(recorded, |end| end.steps),
+            seconds: end.map(|end| end.seconds),
+            watch_seconds: end.map(|end| end.watch_seconds),
+        },
+        trip: None,
+        replay: None,
+        origin: None,
+        chain: vec![],
+        causes: vec![],
+        experiments: vec![],
+        island: None,
+        fixes: vec![],
+        warnings: end.map(|end| end.warnings.clone()).unwrap_or_default(),
+    }
+}
+
+fn causes(case: &Case) -> Vec<Cause> {
+    let mut found: Vec<(rules::Finding, &dyn rules::Rule)> =
+        rules::all().iter().filter_map(|rule| Some((rule.check(case)?, *rule))).collect();
+    found.sort_by_key(|(finding, _)| std::cmp::Reverse((finding.confidence, finding.weight)));
+    found
+        .into_iter()
+        .map(|(finding, rule)| Cause {
+            id: rule.id().to_owned(),
+            title: rule.title().to_owned(),
+            confidence: finding.confidence,
+            evidence: finding.evidence,
+            docs: format!("nanscope rules {}", rule.id()),
+        })
+        .collect()
+}
+
+fn origin(case: &Case) -> Origin {
+    let entry = case.entry();
+    let (bad, tensor) = match case.outside() {
+        Some(arg) => (Some(arg), arg.source.as_ref().map(text::source)),
+        None => (entry.outputs.iter().find(|arg| is_bad(arg)), None),
+    };
+    let counts = bad.and_then(|arg| arg.counts).unwrap_or_default();
+    let born_here = matches!(case.located.birth, Birth::Entry { .. });
+    Origin {
+        phase: case.phase(),
+        rank: case.trip.rank,
+        step: case.trip.step,
+        op: Some(entry.op.clone()),
+        node: entry.node.clone(),
+        place: entry.place.clone(),
+        module: entry.module.clone(),
+        dtype: bad.map(|arg| arg.dtype.clone()),
+        device: bad.map(|arg| arg.device.clone()),
+        kind: if counts.nan > 0 { "nan" } else { "inf" }.to_owned(),
+        bad: counts.bad(),
+        of: bad.map_or(0, |arg| arg.shape.iter().product()),
+        first_index: bad.and_then(first_index),
+        tensor,
+        inputs: entry.inputs.iter().map(operand).collect(),
+        outputs: if born_here { entry.outputs.iter().map(operand).collect() } else { vec![] },
+        reference: if case.phase() == Phase::Backward { None } else { entry.reference.clone() },
+    }
+}
+
+fn first_index(arg: &Arg) -> Option<Vec<u64>> {
+    arg.index.clone().or_else(|| {
+        let mut rest = arg.census.as_ref()?.first_bad?;
+        let mut index: Vec<u64> = vec![];
+        for &size in arg.shape.iter().rev() {
+            index.push(rest.checked_rem(size)?);
+            rest /= size;
+        }
+        index.reverse();
+        Some(index)
+    })
+}
+
+fn operand(arg: &Arg) -> Operand {
+    Operand {
+        name: arg.name.clone(),
+        dtype: arg.dtype.clone(),
+        shape: arg.shape.clone(),
+        census: arg.census.clone(),
+        index: arg.index.clone(),
+        value: arg.value,
+    }
+}
+
+impl<'a> Case<'a> {
+    /// Builds a case from its parts.
+    pub fn new(ledger: &'a Ledger, trip: &'a Trip, located: &'a Located) -> Self {
+        Case { ledger, trip, located }
+    }
+}

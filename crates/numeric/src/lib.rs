@@ -1,0 +1,20 @@
+//! Number formats, the census of a tensor, and the scan kernels over raw memory.
+//!
+//! Invariants: no framework is known here; nothing is allocated while memory is scanned; the scalar code is the
+//! definition, and every SIMD kernel must agree with it.
+
+pub mod census;
+pub mod dtype;
+mod element;
+pub mod format;
+mod fp8;
+mod layout;
+pub mod scan;
+mod tally;
+pub mod view;
+
+pub use census::{Census, census};
+pub use dtype::Dtype;
+pub use format::Format;
+pub use scan::{Counts, Pass, all_finite, counts, pass};
+pub use view::View;

@@ -1,0 +1,138 @@
+//! The scans that run at every step: is everything finite, and how large is it.
+//!
+//! Each walks blocks that fit the cache. A kernel answers for a block that is finite throughout, at memory speed;
+//! when it cannot, the scalar definition reads the block once more.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod kernel;
+mod scalar;
+
+use std::ops::ControlFlow;
+
+use crate::element::with_element;
+use crate::layout::Order;
+use crate::view::View;
+use kernel::Kernel;
+
+/// What a gradient pass needs. An empty tensor is finite, and its numbers are 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pass {
+    /// Whether no element is an infinity or NaN.
+    pub finite: bool,
+    /// Largest magnitude of the finite elements; 0 when there is none.
+    pub max_abs: f64,
+    /// Sum over the finite elements of their squares, added in float64; infinite when it leaves the range of float64.
+    pub sum_squares: f64,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        Pass { finite: true, max_abs: 0.0, sum_squares: 0.0 }
+    }
+}
+
+/// How many elements are not finite, and how large the others are. Empty tensor: all counts 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// NaNs of any payload.
+    pub nan: u64,
+    /// +inf.
+    pub posinf: u64,
+    /// -inf.
+    pub neginf: u64,
+    /// Largest magnitude of the finite elements; `None` when there is none.
+    pub max_abs: Option<f64>,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.nan += other.nan;
+        self.posinf += other.posinf;
+        self.neginf += other.neginf;
+        // `None` orders below every number, and no number here is a NaN.
+        self.max_abs = if other.max_abs > self.max_abs { other.max_abs } else { self.max_abs };
+    }
+}
+
+/// Whether no element is an infinity or NaN. Stops at the first block that has one. True for an empty tensor.
+pub fn all_finite(view: &View) -> bool {
+    with_element!(view.dtype().part(), T => all_finite_of::<T>(view))
+}
+
+/// The fused gradient pass: one read of the memory. The parts of a complex element count as two elements.
+pub fn pass(view: &View) -> Pass {
+    with_element!(view.dtype().part(), T => pass_of::<T>(view))
+}
+
+/// Counts of what is not finite, and the largest finite magnitude. The parts of a complex element count as two
+/// elements.
+pub fn counts(view: &View) -> Counts {
+    with_element!(view.dtype().part(), T => counts_of::<T>(view))
+}
+
+/// Row-major index of the first element that is an infinity or NaN, or of which a part is; `None` when all are finite.
+pub fn first_bad(view: &View) -> Option<u64> {
+    with_element!(view.dtype().part(), T => first_bad_of::<T>(view)).map(|number| number / view.dtype().parts() as u64)
+}
+
+fn finite_block<T: Kernel>(block: &[T]) -> bool {
+    T::ALWAYS_FINITE || T::max_abs(block).is_some() || scalar::all_finite(block)
+}
+
+fn all_finite_of<T: Kernel>(view: &View) -> bool {
+    if T::ALWAYS_FINITE {
+        return true;
+    }
+    let mut finite = true;
+    view.blocks::<T>(Order::Memory, |block| {
+        finite = finite_block(block);
+        if finite { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    finite
+}
+
+fn pass_of<T: Kernel>(view: &View) -> Pass {
+    let mut total = Pass::default();
+    let repeat = view.blocks::<T>(Order::Memory, |block| {
+        let part = T::pass(block).unwrap_or_else(|| scalar::pass(block));
+        total.finite &= part.finite;
+        total.max_abs = total.max_abs.max(part.max_abs);
+        total.sum_squares += part.sum_squares;
+        ControlFlow::Continue(())
+    });
+    total.sum_squares *= repeat as f64;
+    total
+}
+
+fn counts_of<T: Kernel>(view: &View) -> Counts {
+    let mut total = Counts::default();
+    let repeat = view.blocks::<T>(Order::Memory, |block| {
+        total.add(match T::max_abs(block) {
+            Some(largest) => Counts { max_abs: Some(largest), ..Counts::default() },
+            None => scalar::counts(block),
+        });
+        ControlFlow::Continue(())
+    });
+    Counts { nan: total.nan * repeat, posinf: total.posinf * repeat, neginf: total.neginf * repeat, ..total }
+}
+
+fn first_bad_of<T: Kernel>(view: &View) -> Option<u64> {
+    if T::ALWAYS_FINITE {
+        return None;
+    }
+    let mut before = 0;
+    let mut found = None;
+    view.blocks::<T>(Order::Logical, |block| {
+        if finite_block(block) {
+            before += block.len() as u64;
+            return ControlFlow::Continue(());
+        }
+        found = block.iter().position(|x| !x.to_f64().is_finite()).map(|at| before + at as u64);
+        ControlFlow::Break(())
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+use half::{bf16, f16};
+use proptest::prelude::*;
+
+use super::*;
+use crate::dtype::Dtype;
+
+/// Where the special values of the four types with kernels lie, as the top 16 bits of each.
+const SPECIAL_TOPS: &[u16] = &[0, 1, 0x8000, 0x8001, 0x7bff, 0x7c00, 0x7c01, 0xfc00, 0x7e00, 0x7f80, 0xff80, 0x7fc0];
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
+
+fn same(a: Pass, b: Pass) -> bool {
+    a.finite == b.finite && a.max_abs == b.max_abs && close(a.sum_squares, b.sum_squares)
+}
+
+/// The definition of the public scans, from single decoded numbers.
+fn expected(dtype: Dtype, bytes: &[u8]) -> (Pass, Counts, Option<u64>) {
+    let numbers: Vec<f64> = bytes.chunks_exact(dtype.part().size()).map(|number| dtype.decode(number)).collect();
+    let numbers = &numbers[..numbers.len() / dtype.parts() * dtype.parts()];
+    let finite: Vec<f64> = numbers.iter().copied().filter(|x| x.is_finite()).collect();
+    let max_abs = finite.iter().map(|x| x.abs()).reduce(f64::max);
+    let count = |test: fn(&f64) -> bool| numbers.iter().filter(|x| test(x)).count() as u64;
+    (
+        Pass {
+            finite: finite.len() == numbers.len(),
+            max_abs: max_abs.unwrap_or(0.0),
+            sum_squares: finite.iter().map(|x| x * x).sum(),
+        },
+        Counts {
+            nan: count(|x| x.is_nan()),
+            posinf: count(|x| *x == f64::INFINITY),
+            neginf: count(|x| *x == f64::NEG_INFINITY),
+            max_abs,
+        },
+        numbers.iter().position(|x| !x.is_finite()).map(|at| (at / dtype.parts()) as u64),
+    )
+}
+
+fn agrees(dtype: Dtype, bytes: &[u8]) -> Result<(), TestCaseError> {
+    let view = View::of_bytes(bytes, dtype);
+    let (expected_pass, expected_counts, expected_first) = expected(dtype, bytes);
+    let got = pass(&view);
+    prop_assert!(same(got, expected_pass), "{}: got {got:?}, expected {expected_pass:?}", dtype.name());
+    prop_assert_eq!(counts(&view), expected_counts, "{}", dtype.name());
+    prop_assert_eq!(all_finite(&view), expected_pass.finite, "{}", dtype.name());
+    prop_assert_eq!(first_bad(&view), expected_first, "{}", dtype.name());
+    Ok(())
+}
+
+/// A kernel answers exactly when the definition finds everything finite, and then with the same numbers.
+fn kernel_is_the_definition<T: Kernel>(block: &[T]) {
+    let expected = scalar::pass(block);
+    let Some(got) = T::pass(block) else {
+        assert!(!expected.finite || !simd_available());
+        return assert_eq!(T::max_abs(block), None);
+    };
+    assert!(same(got, expected), "got {got:?}, expected {expected:?}");
+    assert_eq!(T::max_abs(block), Some(expected.max_abs));
+}
+
+fn simd_available() -> bool {
+    f32::max_abs(&[]).is_some()
+}
+
+#[test]
+fn every_16_bit_pattern_goes_through_the_kernels() {
+    for bits in 0..=u16::MAX {
+        // Alone in the padded tail, and in the last lane of a full round.
+        let mut round = [0; 32];
+        round[31] = bits;
+        kernel_is_the_definition(&[f16::from_bits(bits)]);
+        kernel_is_the_definition(&[bf16::from_bits(bits)]);
+        kernel_is_the_definition(&round.map(f16::from_bits));
+        kernel_is_the_definition(&round.map(bf16::from_bits));
+    }
+}
+
+#[test]
+fn every_lane_sees_a_bad_value_of_either_sign_and_any_payload() {
+    for length in 1..70 {
+        for at in 0..length {
+            for bits in [0x7f80_0000u32, 0xff80_0000, 0x7f80_0001, 0xffff_ffff] {
+                let mut numbers = vec![1.0f32; length];
+                numbers[at] = f32::from_bits(bits);
+                assert_eq!(f32::pass(&numbers), None);
+                let doubles: Vec<f64> = numbers.iter().map(|&x| x.into()).collect();
+                assert_eq!(f64::pass(&doubles), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_tensor_is_finite_and_all_its_counts_are_0() {
+    for &dtype in Dtype::ALL {
+        // SAFETY: no element is read.
+        let view = unsafe { View::contiguous(std::ptr::null(), dtype, 0) };
+        assert_eq!((pass(&view), counts(&view), first_bad(&view)), (Pass::default(), Counts::default(), None));
+        assert!(all_finite(&view));
+    }
+}
+
+#[test]
+fn subnormals_and_the_largest_numbers_are_kept() {
+    let bytes = |x: f32| x.to_ne_bytes();
+    assert_eq!(pass(&View::of_bytes(&bytes(f32::from_bits(1)), Dtype::Float32)).max_abs, 2f64.powi(-149));
+    assert_eq!(pass(&View::of_bytes(&bytes(-f32::MAX), Dtype::Float32)).sum_squares, f64::from(f32::MAX).powi(2));
+    let huge = pass(&View::of_bytes(&f64::MAX.to_ne_bytes(), Dtype::Float64));
+    assert_eq!(huge, Pass { finite: true, max_abs: f64::MAX, sum_squares: f64::INFINITY });
+}
+
+prop_compose! {
+    /// Bytes in which special values of every type are likely, at any alignment.
+    fn memory()(
+        tops in prop::collection::vec(prop_oneof![8 => 0x3000u16..0x4200, 1 => any::<u16>(), 1 => prop::sample::select(SPECIAL_TOPS)], 0..700),
+        keep in 0..3u8,
+        start in 0..8usize,
+    ) -> (Vec<u8>, usize) {
+        // Two of three tensors are finite in 16 bits, so that the kernels' own answers are tested as well.
+        let bits = tops.iter().map(|top| if keep > 0 { top & 0xbbff } else { *top });
+        let bytes: Vec<u8> = bits.flat_map(u16::to_ne_bytes).collect();
+        let start = start.min(bytes.len());
+        (bytes, start)
+    }
+}
+
+proptest! {
+    #[test]
+    fn scans_of_any_memory_are_the_definition((bytes, start) in memory()) {
+        for &dtype in Dtype::ALL {
+            agrees(dtype, &bytes[start..])?;
+        }
+    }
+
+    #[test]
+    fn a_strided_view_is_its_materialised_copy(
+        (bytes, _) in memory(),
+        shape in prop::collection::vec(0..5usize, 0..5),
+        strides in prop::collection::vec(0..9usize, 5),
+    ) {
+        let strides = &strides[..shape.len()];
+        for &dtype in Dtype::ALL {
+            let reach: usize = shape.iter().zip(strides).map(|(size, stride)| size.saturating_sub(1) * stride).sum();
+            prop_assume!((reach + 1) * dtype.size() <= bytes.len());
+            // SAFETY: the last element ends within the bytes.
+            let view = unsafe { View::new(bytes.as_ptr(), dtype, &shape, strides) };
+            let copy = materialised(&bytes, dtype, &shape, strides);
+            let flat = View::of_bytes(&copy, dtype);
+            prop_assert!(same(pass(&view), pass(&flat)), "{:?} {:?}", pass(&view), pass(&flat));
+            prop_assert_eq!(counts(&view), counts(&flat));
+            prop_assert_eq!(all_finite(&view), all_finite(&flat));
+            prop_assert_eq!(first_bad(&view), first_bad(&flat));
+        }
+    }
+
+    #[test]
+    fn kernels_are_the_definition((bytes, _) in memory()) {
+        fn of<T: Kernel, const N: usize>(bytes: &[u8], from: fn([u8; N]) -> T) {
+            let numbers: Vec<T> = bytes.as_chunks().0.iter().map(|bytes| from(*bytes)).collect();
+            kernel_is_the_definition(&numbers);
+        }
+        of(&bytes, f32::from_ne_bytes);
+        of(&bytes, f16::from_ne_bytes);
+        of(&bytes, bf16::from_ne_bytes);
+        // Squares within float64, else a kernel's sum and the definition's differ in where they overflow.
+        of(&bytes, |bytes| f64::from_bits(f64::from_ne_bytes(bytes).to_bits() & !(1 << 61)));
+    }
+}
+
+/// The elements of a strided view in row-major order.
+pub(crate) fn materialised(bytes: &[u8], dtype: Dtype, shape: &[usize], strides: &[usize]) -> Vec<u8> {
+    let Some((&size, inner_shape)) = shape.split_first() else {
+        return bytes[..dtype.size()].to_vec();
+    };
+    let step = strides[0] * dtype.size();
+    (0..size).flat_map(|i| materialised(&bytes[i * step..], dtype, inner_shape, &strides[1..])).collect()
+}

@@ -1,0 +1,21 @@
+//! What is said about a report, whatever form it takes. Plain text, without colour, markup or line ends.
+
+mod chain;
+mod experiment;
+mod fix;
+mod headline;
+mod label;
+mod more;
+mod notes;
+mod number;
+mod operand;
+mod trip;
+
+pub(crate) use chain::{Row, chain};
+pub(crate) use experiment::{experiments, island};
+pub(crate) use fix::{proof, safety};
+pub(crate) use headline::{confidence, finite, headline};
+pub(crate) use label::label;
+pub(crate) use more::tells_more;
+pub(crate) use notes::notes;
+pub use number::number;

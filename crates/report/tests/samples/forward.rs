@@ -1,0 +1,71 @@
+use nanscope_numeric::Census;
+use nanscope_trace::schema::*;
+
+use super::*;
+
+/// A product that leaves float16, with experiments, an island and a proved fix.
+pub(crate) fn half_overflow() -> Report {
+    let mut at = origin(Phase::Forward, "inf", 48, 1152);
+    at.op = Some("aten.mm.default".into());
+    at.place = place(39, "Encoder.forward", "            proj = torch.matmul(inv, rhs)", (19, 41));
+    at.module = Some("encoder".into());
+    at.dtype = Some("float16".into());
+    at.first_index = Some(vec![3, 17]);
+    let mut inverse = operand("self", "float16", &[24, 24], Census { max_abs: Some(61_984.0), ..Census::default() });
+    inverse.index = Some(vec![3, 1]);
+    inverse.value = Some(Num(-61_984.0));
+    at.inputs =
+        vec![inverse, operand("mat2", "float16", &[24, 48], Census { max_abs: Some(4.3125), ..Census::default() })];
+    at.reference = Some(Reference { dtype: "float64".into(), finite: true, largest: Some(171_234.5) });
+    let mut chain = vec![link(Phase::Forward, "aten.mm.default", 39, "48 of 1152 inf")];
+    chain[0].module = Some("encoder".into());
+    for layer in 0..14 {
+        chain.push(link(Phase::Forward, "aten.addmm.default", 54 + layer % 3, "768 of 768 nan"));
+    }
+    chain.push(link(Phase::Forward, "aten.binary_cross_entropy_with_logits.default", 71, "nan"));
+    let diff = "--- a/train.py\n+++ b/train.py\n@@ -39 +39,2 @@\n-            proj = torch.matmul(inv, rhs)\n+            with torch.autocast(\"cpu\", enabled=False):\n+                proj = torch.matmul(inv, rhs)\n";
+    Report {
+        trip: trip(4, Where::Loss, "nan"),
+        replay: replay(true),
+        origin: Some(at),
+        chain,
+        causes: vec![
+            cause(
+                "half-overflow",
+                "a result exceeds the largest finite value of float16",
+                Confidence::Proved,
+                &["the largest result is 1.7e5 in float64; float16 ends at 65504"],
+            ),
+            cause("singular-matrix", "the matrix is close to singular", Confidence::Possible, &["condition 3.1e6"]),
+        ],
+        experiments: vec![Experiment {
+            id: "autocast-off".into(),
+            change: "autocast off".into(),
+            finite: true,
+            loss: Some(Num(0.7125)),
+            reference_error: Some(1.2e-7),
+            time_ratio: Some(1.04),
+            memory_ratio: None,
+            steps: Some(1),
+            note: None,
+        }],
+        island: Some(Island { members: vec!["train.py:39".into()], replays: 11, minimal: true }),
+        fixes: vec![
+            Fix {
+                id: "float32-line".into(),
+                summary: "run this product in float32".into(),
+                safety: Safety::ChangesTraining,
+                diff: Some(diff.into()),
+                proof: Some(Proof {
+                    proved: true,
+                    steps: 7,
+                    finite: true,
+                    healthy_losses: "close".into(),
+                    command: "python train.py".into(),
+                }),
+            },
+            advice("ridge", "a larger ridge keeps the inverse small"),
+        ],
+        ..report(Verdict::Nonfinite)
+    }
+}

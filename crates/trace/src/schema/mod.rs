@@ -1,0 +1,13 @@
+//! The plain values that cross a border: what a run is, a step, a trip, a ledger, a report.
+//!
+//! Each is written as JSON into the run folder, a step as bytes. A fact that is absent is absent, never 0 and never "".
+
+mod ledger;
+mod num;
+mod report;
+mod run;
+
+pub use ledger::{Arg, Counts, Entry, Ledger, Phase, Place, Reference, Source};
+pub use num::Num;
+pub use report::*;
+pub use run::{End, Note, RunInfo, StepRecord, Trip, Where};

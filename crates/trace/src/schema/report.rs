@@ -1,0 +1,259 @@
+use nanscope_numeric::Census;
+use serde::{Deserialize, Serialize};
+
+use super::{Num, Place, Reference, Trip};
+use crate::schema::Phase;
+
+/// Name of the report format that this version writes.
+pub const REPORT_SCHEMA: &str = "nanscope.report/1";
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Verdict {
+    Finite,
+    Nonfinite,
+    Diverging,
+    Mismatch,
+    Unhealthy,
+}
+
+/// The contract for machines: one run, what was found in it, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Report {
+    pub schema: String,
+    pub verdict: Verdict,
+    pub run: RunSummary,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trip: Option<TripSummary>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replay: Option<Replay>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<Origin>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Link>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<Experiment>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub island: Option<Island>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<Fix>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The run that the report is about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct RunSummary {
+    pub script: String,
+    pub argv: Vec<String>,
+    pub python: String,
+    pub torch: String,
+    pub nanscope: String,
+    pub devices: Vec<String>,
+    pub world_size: u32,
+    pub steps: u64,
+    /// Absent when the run did not end (killed, still running).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seconds: Option<f64>,
+    /// Seconds spent in nanscope before any trip.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub watch_seconds: Option<f64>,
+}
+
+/// The trip, as the report tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct TripSummary {
+    pub step: u64,
+    pub rank: u32,
+    #[serde(rename = "where")]
+    pub where_: super::Where,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
+    pub kind: String,
+}
+
+impl From<&Trip> for TripSummary {
+    fn from(trip: &Trip) -> Self {
+        let Trip { step, rank, where_, name, kind, .. } = trip.clone();
+        TripSummary { step, rank, where_, name, kind }
+    }
+}
+
+/// How the step was run again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Replay {
+    pub faithful: bool,
+    pub method: String,
+    pub events: usize,
+    pub operators: usize,
+    pub seconds: f64,
+}
+
+/// The first ledger entry where a bad value that reaches the trip was born.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Origin {
+    pub phase: Phase,
+    pub rank: u32,
+    pub step: u64,
+    /// The operator; for a value that came in from outside, the operator that met it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub op: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<String>,
+    #[serde(flatten)]
+    pub place: Option<Place>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub device: Option<String>,
+    /// `nan` or `inf`.
+    pub kind: String,
+    /// Bad elements.
+    pub bad: u64,
+    /// Elements in all.
+    pub of: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_index: Option<Vec<u64>>,
+    /// Name of the tensor that was bad on arrival (`data`, `param`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tensor: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Operand>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Operand>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference: Option<Reference>,
+}
+
+/// A tensor of the origin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Operand {
+    pub name: String,
+    pub dtype: String,
+    pub shape: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub census: Option<Census>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub index: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub value: Option<Num>,
+}
+
+/// One link of the chain from the origin to the trip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Link {
+    pub phase: Phase,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub op: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub module: Option<String>,
+    pub text: String,
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Confidence {
+    Possible,
+    Likely,
+    Proved,
+}
+
+/// A named explanation with evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Cause {
+    pub id: String,
+    pub title: String,
+    pub confidence: Confidence,
+    pub evidence: Vec<String>,
+    /// Command that prints the rule's page.
+    pub docs: String,
+}
+
+/// One change, one replay, its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Experiment {
+    pub id: String,
+    pub change: String,
+    pub finite: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub loss: Option<Num>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference_error: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub time_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub steps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+}
+
+/// The smallest set of modules or lines that must run in float32.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Island {
+    pub members: Vec<String>,
+    pub replays: usize,
+    pub minimal: bool,
+}
+
+/// How far a fix may be trusted. There is no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Safety {
+    /// No healthy step changes.
+    Safe,
+    /// Healthy steps change: the user decides.
+    ChangesTraining,
+    /// Words only.
+    Advice,
+}
+
+/// An edit of the user's source or settings, or advice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Fix {
+    pub id: String,
+    pub summary: String,
+    pub safety: Safety,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub diff: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub proof: Option<Proof>,
+}
+
+/// What running a fix showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Proof {
+    pub proved: bool,
+    pub steps: u64,
+    pub finite: bool,
+    /// `identical`, `close` or `changed`.
+    pub healthy_losses: String,
+    pub command: String,
+}

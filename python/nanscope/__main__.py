@@ -1,0 +1,21 @@
+"""`nanscope` and `python -m nanscope`: Rust reads the arguments; only `run` needs Python."""
+
+from __future__ import annotations
+
+import sys
+
+from nanscope import _core
+
+
+def main() -> int:
+    """Entry point of the console script. Returns the exit status."""
+    command = _core.parse(sys.argv)
+    if command.kind != "run":
+        return int(command.status)
+    from nanscope.run import run
+
+    return run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

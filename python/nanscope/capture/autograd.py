@@ -1,0 +1,71 @@
+"""`backward` and `autograd.grad`, called anywhere at top level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nanscope.capture.event import Event
+from nanscope.capture.recorder import Recorder
+
+Loss = Callable[[Event, list[torch.Tensor]], None]
+
+
+def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
+    """Patches `Tensor.backward`, `torch.autograd.backward` and `torch.autograd.grad`.
+
+    `loss(event, roots)` is told before the pass begins; it may raise to keep it from happening.
+    """
+    tensor_backward, backward, grad = torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad
+
+    def of_tensor(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> Any:
+        if recorder.depth or not recorder.live():
+            return tensor_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        return _record("backward", tensor_backward, (self, gradient, retain_graph, create_graph), {"inputs": inputs}, [self])
+
+    def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live():
+            return backward(tensors, *args, **kwargs)
+        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        return _record("backward", backward, (roots, *args), kwargs, roots)
+
+    def of_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live():
+            return grad(outputs, *args, **kwargs)
+        return _record("grad", grad, (outputs, *args), kwargs, [])
+
+    def _record(kind: str, function: Any, args: Any, kwargs: Any, roots: list[torch.Tensor]) -> Any:
+        popped = recorder.enter()
+        try:
+            event = recorder.event(kind, function, random=True)
+            tape = recorder.tape
+            # Before the call: what is read is known even if the pass raises.
+            event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
+            recorder.pin(event)
+            if kind == "backward":
+                loss(event, roots)
+                recorder.backward_done = True
+                recorder.backwards += 1
+            try:
+                result = function(*args, **kwargs)
+            except Exception:
+                event.failed = True
+                raise
+            if result is not None:
+                recorder.outputs(event, result)
+            return result
+        finally:
+            recorder.leave(popped)
+
+    torch.Tensor.backward = of_tensor  # type: ignore[method-assign, assignment]
+    torch.autograd.backward = of_autograd  # type: ignore[assignment]
+    torch.autograd.grad = of_grad  # type: ignore[assignment]
+
+    def uninstall() -> None:
+        torch.Tensor.backward = tensor_backward  # type: ignore[method-assign]
+        torch.autograd.backward = backward
+        torch.autograd.grad = grad
+
+    return uninstall

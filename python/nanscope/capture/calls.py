@@ -1,0 +1,108 @@
+"""Library functions that are one opaque event: checkpointing, gradient clipping, functional calls, custom autograd functions."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nanscope.capture.recorder import Recorder, flatten
+
+# Where each lives, and where else torch itself has bound the same function.
+OPAQUE = (
+    ("torch.utils.checkpoint", "checkpoint", ()),
+    ("torch.utils.checkpoint", "checkpoint_sequential", ()),
+    ("torch.nn.utils.clip_grad", "clip_grad_norm_", ("torch.nn.utils",)),
+    ("torch.nn.utils.clip_grad", "clip_grad_value_", ("torch.nn.utils",)),
+    ("torch.nn.utils.clip_grad", "clip_grad_norm", ("torch.nn.utils",)),
+    ("torch.nn.utils.stateless", "functional_call", ("torch.nn.utils.stateless",)),
+    ("torch._functorch.functional_call", "functional_call", ("torch.func",)),
+)
+_PINNED = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"}
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Wraps each function of `OPAQUE` and `autograd.Function.apply`."""
+    undo: list[Callable[[], None]] = []
+    for home, name, others in OPAQUE:
+        try:
+            module = importlib.import_module(home)
+        except ImportError:  # not in this version of torch
+            continue
+        original = getattr(module, name, None)
+        if original is None:
+            continue
+        wrapped = _wrap(recorder, original, name in _PINNED)
+        for where in (home, *others):
+            target = sys.modules.get(where) or importlib.import_module(where)
+            if getattr(target, name, None) is original:
+                setattr(target, name, wrapped)
+                undo.append(functools.partial(setattr, target, name, original))
+    undo.append(_install_apply(recorder))
+
+    def uninstall() -> None:
+        for step in undo:
+            step()
+
+    return uninstall
+
+
+def _wrap(recorder: Recorder, original: Any, always: bool) -> Any:
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live():
+            return original(*args, **kwargs)
+        if always and args and not isinstance(args[0], torch.Tensor):
+            args = (list(args[0]), *args[1:])  # a generator of parameters can be read once only
+        return record(recorder, original, args, kwargs, always)
+
+    return wrapper
+
+
+def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bool = False) -> Any:
+    """Calls `function` as one opaque event; it is pinned if a result needs a gradient, or `always`."""
+    popped = recorder.enter()
+    try:
+        if recorder.updated:
+            recorder.on_manual_step()
+        event = recorder.event("call", function, random=True)
+        try:
+            result = function(*args, **kwargs)
+        except Exception:
+            event.failed = True
+            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
+            recorder.pin(event)
+            raise
+        found: list[torch.Tensor] = []
+        flatten(result, found)
+        pinned = always or any(t.requires_grad for t in found)
+        tape = recorder.tape if pinned else None
+        event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
+        if pinned:
+            recorder.pin(event)
+        recorder.outputs(event, result, floating=not pinned)
+        return result
+    finally:
+        recorder.leave(popped)
+
+
+def _install_apply(recorder: Recorder) -> Callable[[], None]:
+    cls = torch.autograd.Function
+    original = cls.__dict__["apply"]
+
+    def apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = original.__get__(None, kind)
+        if recorder.depth or not recorder.live():
+            return bound(*args, **kwargs)
+        return record(recorder, bound, args, kwargs)
+
+    cls.apply = classmethod(apply)  # type: ignore[method-assign, assignment]
+
+    def uninstall() -> None:
+        cls.apply = original  # type: ignore[method-assign]
+
+    return uninstall

@@ -1,0 +1,104 @@
+"""One entry of a tape: what was called, with what, under which settings, from which line."""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+
+class Ref:
+    """An argument that an earlier event made: tensor `position` among the outputs of `event`."""
+
+    __slots__ = ("event", "position")
+
+    def __init__(self, event: Event, position: int) -> None:
+        self.event = event
+        self.position = position
+
+
+class Event:
+    """A call at the top level of the program. Arguments hold `Ref`s where an earlier event made the tensor.
+
+    `kind` is one of `function`, `module`, `call` (an opaque callable), `backward`, `grad`, `step`.
+    `place` is `(code, instruction offset, line)` of the caller in user code: three references, no frame is held.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "args",
+        "autocast",
+        "failed",
+        "grad_mode",
+        "inference",
+        "kind",
+        "kwargs",
+        "outputs",
+        "place",
+        "random",
+        "saved_hooks",
+        "serial",
+        "state",
+        "target",
+        "value",
+    )
+
+    def __init__(self, serial: int, kind: str, target: Any, place: tuple[CodeType, int, int] | None) -> None:
+        self.serial = serial
+        self.kind = kind
+        self.target = target
+        self.place = place
+        self.args: tuple[Any, ...] = ()
+        self.kwargs: dict[str, Any] = {}
+        self.grad_mode = True
+        self.inference = False
+        self.autocast: tuple[tuple[str, Any], ...] = ()
+        self.random: Any = None
+        self.saved_hooks: Any = None
+        self.state: Any = None  # what a module call may change: see state.Before
+        self.value: float | None = None  # the loss, for a backward
+        self.outputs = 0
+        self.failed = False
+
+
+class Tape:
+    """The events since the last optimizer step, and the outside tensors they read.
+
+    `held` maps `id(tensor)` to `(tensor, version when first read)`; `originals` maps it to `(tensor, copy made before the
+    first in-place change)`.
+    """
+
+    __slots__ = ("events", "held", "originals", "overflow", "read", "storages", "unsafe")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.held: dict[int, tuple[Any, int]] = {}
+        self.read: set[int] = set()
+        self.originals: dict[int, tuple[Any, Any]] = {}
+        self.storages: dict[int, int] | None = None
+        self.overflow = False
+        self.unsafe: list[str] = []  # reasons why a replay cannot be exact
+
+
+def closure(tape: Tape) -> list[Event]:
+    """The events of `tape` and every earlier one that they need, in the order in which they happened."""
+    found: dict[int, Event] = {}
+    todo = list(tape.events)
+    while todo:
+        event = todo.pop()
+        if event.serial in found:
+            continue
+        found[event.serial] = event
+        walk((event.args, event.kwargs), lambda ref: todo.append(ref.event))
+    return [found[serial] for serial in sorted(found)]
+
+
+def walk(value: Any, visit: Any) -> None:
+    """Calls `visit` on every `Ref` in nested tuples, lists and dicts."""
+    if isinstance(value, Ref):
+        visit(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            walk(item, visit)
+    elif isinstance(value, dict):
+        for item in value.values():
+            walk(item, visit)

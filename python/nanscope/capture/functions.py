@@ -1,0 +1,229 @@
+"""Tensor functions called outside any module, seen through a `TorchFunctionMode`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode
+
+from nanscope.capture.lines import caller
+from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
+
+Tensor = torch.Tensor
+EMPTIES_MAX = 100_000  # allocations remembered while the model is built
+
+# What a function is to the tape; found once per function, by name.
+SKIP, PURE, RANDOM, CHANGE, SETTER, GRAD, HOOK, ITER, EMPTY, FACTORY = range(10)
+
+_GETTERS = {"grad", "data", "T", "mT", "H", "mH", "real", "imag"}
+_RANDOM = ("dropout", "bernoulli", "multinomial", "normal", "poisson", "rrelu", "gumbel", "scaled_dot_product", "binomial")
+_RANDOM_CHANGES = {"uniform_", "normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "random_", "bernoulli_", "dropout_"}
+_FACTORY = {
+    "rand", "randn", "randint", "randperm", "zeros", "ones", "full", "arange", "linspace", "logspace", "eye", "tensor",
+    "as_tensor", "from_numpy", "scalar_tensor", "complex", "polar", "tril_indices", "triu_indices", "hann_window",
+    "rand_like", "randn_like", "randint_like", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full",
+    "new_tensor", "asarray", "frombuffer", "from_dlpack", "hamming_window", "blackman_window", "kaiser_window",
+    "get_rng_state", "initial_seed", "_make_subclass", "_make_wrapper_subclass",
+}  # fmt: skip
+_EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+_SKIP = {
+    "item", "tolist", "size", "dim", "numel", "stride", "is_floating_point", "is_complex", "data_ptr", "__len__", "__bool__",
+    "__float__", "__int__", "__index__", "__repr__", "__format__", "__hash__", "__contains__", "__reduce_ex__", "numpy",
+    "untyped_storage", "storage", "element_size", "get_device", "_set_grad_enabled", "__deepcopy__", "is_contiguous",
+    "equal", "allclose", "is_nonzero", "type", "storage_offset", "__dir__", "__array__", "__cuda_array_interface__", "cpu_",
+    "share_memory_", "is_shared", "pin_memory", "is_same_size", "is_signed", "is_inference", "nelement", "ndimension",
+}  # fmt: skip
+
+
+def classify(func: Any) -> int:
+    """What `func`, as a mode receives it, is to the tape."""
+    name = getattr(func, "__name__", "")
+    if name == "__get__":
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        return GRAD if attribute == "grad" else PURE if attribute in _GETTERS else SKIP
+    if name == "__set__":
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        return SETTER if attribute in ("grad", "data", "requires_grad") else SKIP
+    if name == "__iter__":
+        return ITER
+    if name in ("register_hook", "retain_grad"):
+        return HOOK
+    if name in _EMPTY:
+        return EMPTY
+    if name in _FACTORY:
+        return FACTORY
+    if name in _SKIP:
+        return SKIP
+    if name in _RANDOM_CHANGES:
+        return CHANGE
+    if name == "__setitem__" or (name.startswith("__i") and name.endswith("__") and name not in ("__invert__", "__index__", "__int__")):
+        return CHANGE
+    if name.endswith("_") and not name.endswith("__"):
+        return CHANGE
+    if any(part in name for part in _RANDOM):
+        return RANDOM
+    return PURE
+
+
+class Functions(TorchFunctionMode):
+    """Records what is called at top level. Everything is passed through unchanged."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+        self.kinds: dict[Any, int] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        kind = self.kinds.get(func)
+        if kind is None:
+            kind = self.kinds[func] = classify(func)
+        recorder = self.recorder
+        if kind == SKIP or recorder.muted or recorder.depth:
+            return func(*args, **kwargs)
+        if kind == PURE and "out" not in kwargs:
+            return self._pure(func, args, kwargs, False)
+        if kind == FACTORY:
+            return func(*args, **kwargs)
+        if kind == RANDOM:
+            return self._pure(func, args, kwargs, True)
+        if kind == EMPTY:
+            return self._empty(func, args, kwargs)
+        if kind == GRAD:
+            return self._grad(func, args, kwargs)
+        if kind == HOOK:
+            return self._hook(func, args, kwargs)
+        if kind == ITER:
+            return iter(self.__torch_function__(Tensor.unbind, types, (args[0], 0), {}))
+        return self._change(func, args, kwargs, kind)
+
+    def _pure(self, func: Any, args: Any, kwargs: Any, random: bool) -> Any:
+        recorder = self.recorder
+        event = recorder.event("function", func, random=random, place=caller(2))
+        try:
+            result = func(*args, **kwargs)
+        except Exception:
+            event.failed = True
+            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
+            recorder.pin(event)
+            raise
+        if isinstance(result, Tensor):
+            pinned = result.requires_grad
+        else:
+            found: list[Tensor] = []
+            flatten(result, found)
+            if not found:
+                return result
+            pinned = any(t.requires_grad for t in found)
+        if pinned and recorder.updated:
+            recorder.on_manual_step()
+        tape = recorder.tape if pinned else None
+        event.args = recorder.encode(args, tape)
+        if kwargs:
+            event.kwargs = recorder.encode(kwargs, tape)
+        if pinned:
+            recorder.pin(event)
+        recorder.outputs(event, result, floating=not pinned)
+        return result
+
+    def _grad(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        if result is not None:
+            recorder = self.recorder
+            event = recorder.event("function", func, place=caller(2))
+            event.args = recorder.encode(args, recorder.tape)
+            recorder.outputs(event, result, floating=True)
+        return result
+
+    def _hook(self, func: Any, args: Any, kwargs: Any) -> Any:
+        recorder = self.recorder
+        if recorder.producer(args[0]) is not None:
+            event = recorder.event("function", func, place=caller(2))
+            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
+            recorder.pin(event)
+        return func(*args, **kwargs)
+
+    def _empty(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        recorder = self.recorder
+        if not recorder.stepped and len(recorder.empties) < EMPTIES_MAX and result.layout is torch.strided and not result.is_meta:
+            # A weak reference keeps the address from being given to other memory, not the memory itself.
+            weak = StorageWeakRef(result.untyped_storage())
+            recorder.empties[storage_id(result)] = (weak, result._version, caller(1))
+        return result
+
+    def _change(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
+        recorder = self.recorder
+        target = kwargs.get("out", args[0] if args else None)
+        name = getattr(func, "__name__", "")
+        targets: list[Tensor] = []
+        flatten(target, targets)  # `_foreach_mul_` and the like change a list
+        if not targets:
+            return func(*args, **kwargs)
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "") if kind == SETTER else ""
+        if attribute in ("grad", "requires_grad"):
+            what = "read"
+        else:
+            what = "unread"
+            for t in targets:
+                state = recorder.before_change(t)
+                what = state if state != "unread" else what
+        if what == "unread" and not (torch.is_grad_enabled() and any(_needs_grad(a) for a in args[1:])):
+            return func(*args, **kwargs)
+        event = recorder.event("function", func, random=name in _RANDOM_CHANGES, place=caller(1))
+        encoded = recorder.encode(args, None), recorder.encode(kwargs, None)
+        chain = 0
+        floating = False
+        if what == "made" and not torch.is_grad_enabled() and len(targets) == 1 and target is not None:
+            made = recorder.producer(targets[0])
+            if made is not None and not targets[0]._is_view() and not _is_grad_getter(made.event):
+                floating, chain = True, made.chain + 1
+        result = func(*args, **kwargs)
+        if recorder.backward_done and attribute != "grad":
+            recorder.note_update(targets)
+        if floating and chain > CHAIN_MAX:
+            for t in targets:
+                recorder.made.pop(id(t), None)
+            return result
+        if not floating:
+            encoded = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
+        event.args, event.kwargs = encoded
+        if not floating:
+            recorder.pin(event)
+        if kind == SETTER:
+            if len(args) > 1 and isinstance(args[1], Tensor) and attribute == "grad":
+                recorder.made.pop(id(args[1]), None)
+            return result
+        recorder.outputs(event, target, floating=floating, chain=chain)
+        return result
+
+
+def _needs_grad(value: Any) -> bool:
+    found: list[Tensor] = []
+    flatten(value, found)
+    return any(t.requires_grad for t in found)
+
+
+def _is_grad_getter(event: Any) -> bool:
+    return getattr(event.target, "__name__", "") == "__get__"
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Pushes the mode; the returned function takes it off wherever it lies on the stack."""
+    mode = recorder.mode = Functions(recorder)
+    torch._C._push_on_torch_function_stack(mode)
+
+    def uninstall() -> None:
+        above = []
+        while torch._C._len_torch_function_stack():
+            top = torch._C._pop_torch_function_stack()
+            if top is mode:
+                break
+            above.append(top)
+        for other in reversed(above):
+            torch._C._push_on_torch_function_stack(other)
+
+    return uninstall

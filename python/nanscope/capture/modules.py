@@ -1,0 +1,70 @@
+"""Calls of outermost modules: each is one opaque event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nanscope.capture.recorder import Recorder, flatten
+from nanscope.capture.state import Volatile
+
+Seen = Callable[[torch.nn.Module, Any], None]
+
+
+def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
+    """Patches `nn.Module.__call__`. `seen(module, result)` is told of each outermost call that succeeded."""
+    original = torch.nn.Module.__call__
+
+    def __call__(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live():  # inner modules leave here: one frame and one test
+            return original(module, *args, **kwargs)
+        return _outermost(recorder, original, seen, module, args, kwargs)
+
+    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign, assignment]
+
+    def uninstall() -> None:
+        torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+
+    return uninstall
+
+
+def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+    if torch.compiler.is_compiling():  # a module called from a compiled function is part of that function
+        return original(module, *args, **kwargs)
+    popped = recorder.enter()
+    try:
+        if recorder.updated:
+            recorder.on_manual_step()
+        volatile = recorder.volatile.get(module)
+        if volatile is None:
+            volatile = recorder.volatile[module] = Volatile(module)
+        event = recorder.event("module", module, random=True)
+        event.state = before = volatile.before(module)
+        try:
+            result = original(module, *args, **kwargs)
+        except Exception:
+            event.failed = True
+            _record(recorder, event, args, kwargs, pinned=True)
+            raise
+        changed = volatile.after(before)
+        found: list[torch.Tensor] = []
+        flatten(result, found)
+        pinned = bool(changed) or any(t.requires_grad for t in found)
+        _record(recorder, event, args, kwargs, pinned)
+        recorder.outputs(event, result, floating=not pinned)
+        recorder.changed.extend(changed)
+        if all(root is not module for root in recorder.roots):
+            recorder.roots.append(module)
+        seen(module, found)
+        return result
+    finally:
+        recorder.leave(popped)
+
+
+def _record(recorder: Recorder, event: Any, args: Any, kwargs: Any, pinned: bool) -> None:
+    tape = recorder.tape if pinned else None
+    event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
+    if pinned:
+        recorder.pin(event)

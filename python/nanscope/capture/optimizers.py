@@ -1,0 +1,117 @@
+"""Optimizer steps and `zero_grad`, through torch's own global hooks where they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from nanscope.capture.recorder import Recorder
+
+
+class Steps(Protocol):
+    """What is told of a step: before it (may raise, or return True to leave the update out) and after it."""
+
+    def before_step(self, optimizer: Any) -> bool: ...
+    def after_step(self, optimizer: Any, skipped: bool) -> None: ...
+    def zeroed(self) -> None: ...
+
+
+def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
+    """Registers the hooks and patches `zero_grad` of optimizers and modules."""
+    running: list[tuple[Any, bool, list[tuple[Any, Any]] | None]] = []
+
+    def pre(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if recorder.depth or not recorder.live():
+            return None
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args[0] is the optimizer
+        if closure is not None:
+            # Each evaluation of the closure is a step of its own: parameters have moved since the last.
+            wrapped = _closure(recorder, steps, optimizer, closure)
+            recorder.enter_closure(optimizer)
+            return ((args[0], wrapped, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": wrapped})
+        popped = recorder.enter()
+        hidden = None
+        try:
+            if steps.before_step(optimizer):
+                hidden = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
+                for p, _ in hidden:
+                    p.grad = None  # torch's optimizers pass over a parameter without a gradient
+        except BaseException:
+            recorder.leave(popped)
+            raise
+        running.append((optimizer, popped, hidden))
+        return None
+
+    def post(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if recorder.closure_of is optimizer:
+            recorder.leave_closure()
+            steps.after_step(optimizer, False)
+            return
+        if not running or running[-1][0] is not optimizer:
+            return
+        _, popped, hidden = running.pop()
+        try:
+            for p, grad in hidden or ():
+                p.grad = grad
+            steps.after_step(optimizer, hidden is not None)
+        finally:
+            recorder.leave(popped)
+
+    handles = [register_optimizer_step_pre_hook(pre), register_optimizer_step_post_hook(post)]
+    undo = [_zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
+
+    def uninstall() -> None:
+        for handle in handles:
+            handle.remove()
+        for step in undo:
+            step()
+
+    return uninstall
+
+
+def _closure(recorder: Recorder, steps: Steps, optimizer: Any, closure: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if recorder.closure_of is not optimizer:
+            return closure(*args, **kwargs)
+        recorder.boundary()
+        recorder.resume_closure()
+        try:
+            result = closure(*args, **kwargs)
+        finally:
+            recorder.pause_closure()
+        steps.before_step(optimizer)
+        return result
+
+    return wrapped
+
+
+def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:
+    original = cls.zero_grad
+
+    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live():
+            return original(self, *args, **kwargs)
+        popped = recorder.enter()
+        try:
+            if recorder.backward_done:
+                steps.zeroed()
+            event = recorder.event("call", original)
+            event.args, event.kwargs = (self, *args), kwargs
+            recorder.pin(event)
+            return original(self, *args, **kwargs)
+        finally:
+            recorder.leave(popped)
+
+    cls.zero_grad = zero_grad
+
+    def uninstall() -> None:
+        cls.zero_grad = original
+
+    return uninstall

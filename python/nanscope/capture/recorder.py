@@ -1,0 +1,310 @@
+"""Writes the tape: who made a tensor, what is held, when a step ends. Knows nothing of what the values are."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nanscope.capture.event import Event, Ref, Tape
+from nanscope.capture.lines import caller
+from nanscope.capture.state import Volatile
+
+EVENTS_MAX = 50_000  # a tape longer than this cannot be a step one waits for; the rerun takes over
+COPIES_MAX_BYTES = 256 << 20  # copies of outside tensors that the program changes in place
+CHAIN_MAX = 8  # in-place changes followed back under no_grad; accumulators over an evaluation must not grow the tape
+
+Tensor = torch.Tensor
+_C = torch._C
+
+
+class _Made(weakref.ref):
+    """Weak reference to an output, with the event that made it."""
+
+    __slots__ = ("chain", "event", "key", "position")
+
+    def __new__(cls, tensor: Any, callback: Any, *_: Any) -> _Made:
+        return super().__new__(cls, tensor, callback)
+
+    def __init__(self, tensor: Any, callback: Any, event: Event, position: int, chain: int = 0) -> None:
+        super().__init__(tensor, callback)
+        self.key = id(tensor)
+        self.event = event
+        self.position = position
+        self.chain = chain
+
+
+class Recorder:
+    """The tape of the running step.
+
+    `depth > 0` means: inside something opaque (a module, backward, a step), nothing is recorded. Only the thread that
+    started the watch is recorded.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.thread = threading.get_ident()
+        self.tape = Tape()
+        self.made: dict[int, _Made] = {}
+        self.serial = 0
+        self.mode: Any = None
+        self.muted = False
+        self.closed = False
+        self.volatile: weakref.WeakKeyDictionary[torch.nn.Module, Volatile] = weakref.WeakKeyDictionary()
+        self.roots: list[torch.nn.Module] = []
+        self._devices = ["cpu"]
+        if torch.cuda.is_available():
+            self._devices.append("cuda")
+        self.empties: dict[int, tuple[Any, int, Any]] = {}  # storage id -> (weak reference, version, place)
+        self.stepped = False  # an optimizer step was seen
+        self.backward_done = False  # since the last step
+        self.updated: list[Tensor] = []  # parameters that the program itself has changed since backward
+        self.on_manual_step: Callable[[], None] = self.boundary
+        self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
+        self.steps_taken = 0
+        self.backwards = 0  # since the last step
+        self.closure_of: Any = None
+        self._closure_popped = False
+
+    # ---- on and off
+
+    def live(self) -> bool:
+        """True at the top level of the watched thread."""
+        return self.depth == 0 and not self.closed and threading.get_ident() == self.thread
+
+    def enter(self) -> bool:
+        """Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`)."""
+        self.depth += 1
+        n = _C._len_torch_function_stack()
+        if n and _C._get_function_stack_at(n - 1) is self.mode:
+            _C._pop_torch_function_stack()
+            return True
+        self.muted = True  # another mode lies on top of ours: ours stays and lets everything through
+        return False
+
+    def leave(self, popped: bool) -> None:
+        """Undoes `enter`."""
+        self.depth -= 1
+        if popped:
+            _C._push_on_torch_function_stack(self.mode)
+        else:
+            self.muted = False
+
+    # ---- events
+
+    def event(self, kind: str, target: Any, *, random: bool = False, place: Any = None) -> Event:
+        """A new event with the settings in force now. It is on no tape yet."""
+        self.serial += 1
+        event = Event(self.serial, kind, target, place or caller(2))
+        event.grad_mode = torch.is_grad_enabled()
+        if torch.is_inference_mode_enabled():
+            event.inference = True
+        for device in self._devices:
+            if torch.is_autocast_enabled(device):
+                event.autocast += ((device, torch.get_autocast_dtype(device)),)
+        event.saved_hooks = _C._autograd._top_saved_tensors_default_hooks(False)
+        if random:
+            event.random = random_state()
+        return event
+
+    def pin(self, event: Event) -> None:
+        """Puts an event on the tape; one that is not pinned is replayed only if a pinned one needs its outputs."""
+        tape = self.tape
+        if len(tape.events) >= EVENTS_MAX:
+            tape.overflow = True
+            return
+        tape.events.append(event)
+
+    def encode(self, value: Any, tape: Tape | None) -> Any:
+        """`value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when pinned."""
+        if isinstance(value, Tensor):
+            made = self.made.get(id(value))
+            if made is not None and made() is value:
+                return Ref(made.event, made.position)
+            if tape is not None:
+                tape.held.setdefault(id(value), (value, value._version if not value.is_inference() else 0))
+            else:
+                self.tape.read.add(id(value))
+            return value
+        kind = type(value)
+        if kind is tuple:
+            return tuple([self.encode(v, tape) for v in value])
+        if kind is list:
+            return [self.encode(v, tape) for v in value]
+        if kind is dict:
+            return {k: self.encode(v, tape) for k, v in value.items()}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return kind(*[self.encode(v, tape) for v in value])
+        return value
+
+    def outputs(self, event: Event, result: Any, floating: bool = False, chain: int = 0) -> None:
+        """Remembers that `event` made the tensors in `result`."""
+        callback = self._dead if floating else None
+        if isinstance(result, Tensor):
+            self.made[id(result)] = _Made(result, callback, event, 0, chain)
+            event.outputs = 1
+            return
+        flat: list[Tensor] = []
+        flatten(result, flat)
+        event.outputs = len(flat)
+        for position, tensor in enumerate(flat):
+            self.made[id(tensor)] = _Made(tensor, callback, event, position, chain)
+
+    def _dead(self, made: Any) -> None:
+        if self.made.get(made.key) is made:
+            del self.made[made.key]
+
+    def producer(self, tensor: Any) -> _Made | None:
+        made = self.made.get(id(tensor))
+        return made if made is not None and made() is tensor else None
+
+    # ---- changes of outside tensors
+
+    def before_change(self, target: Tensor) -> str:
+        """What an in-place change of `target` means: `made` (an event's output), `read` (an outside tensor that the tape has
+        read; its first value is kept) or `unread` (nothing on the tape depends on its old value)."""
+        if self.producer(target) is not None:
+            base = self._outside_base(target)
+            if base is not None:
+                self._keep_original(base)
+            return "made"
+        base = self._outside_base(target)
+        if base is not None:
+            self._keep_original(base)
+            return "read"
+        if id(target) in self.tape.read:
+            self._keep_original(target)
+            return "read"
+        if self._in_module(target):
+            self._keep_original(target)
+            return "read"
+        return "unread"
+
+    def _outside_base(self, target: Tensor) -> Tensor | None:
+        tape = self.tape
+        if not tape.held:
+            return None
+        if id(target) in tape.held:
+            return target
+        storages = tape.storages
+        if storages is None or len(storages) != len(tape.held):
+            storages = tape.storages = {storage_id(t): key for key, (t, _) in tape.held.items()}
+        key = storages.get(storage_id(target))
+        return None if key is None else tape.held[key][0]
+
+    def _in_module(self, target: Tensor) -> bool:
+        if isinstance(target, torch.nn.Parameter) or target.grad_fn is None:
+            wanted = storage_id(target)
+            for root in self.roots:
+                known = self.volatile.get(root)
+                if known is not None and wanted in known.storages():
+                    return True
+        return False
+
+    def _keep_original(self, target: Tensor) -> None:
+        tape = self.tape
+        if id(target) in tape.originals:
+            return
+        held = sum(copy.numel() * copy.element_size() for _, copy in tape.originals.values())
+        if held + target.numel() * target.element_size() > COPIES_MAX_BYTES:
+            tape.unsafe.append("a large tensor from outside the step was changed in place")
+            return
+        with torch.no_grad():
+            tape.originals[id(target)] = (target, target.detach().clone())
+
+    # ---- steps
+
+    def boundary(self) -> None:
+        """A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO)."""
+        self.tape = Tape()
+        self.roots.clear()
+        self.updated.clear()
+        self.changed.clear()
+        self.backward_done = False
+        self.backwards = 0
+        if self.made:
+            alive = {}
+            for key, made in self.made.items():
+                tensor = made()
+                if tensor is not None and tensor.requires_grad:
+                    alive[key] = made
+            self.made = alive
+
+    def cut(self) -> Tape:
+        """A new attempt at the same step begins: returns what came up to the last backward, keeps what came after it."""
+        old = self.tape
+        last = max((i for i, e in enumerate(old.events) if e.kind == "backward"), default=-1)
+        new = Tape()
+        new.events = old.events[last + 1 :]
+        new.held, new.read, new.originals = dict(old.held), set(old.read), dict(old.originals)
+        old.events = old.events[: last + 1]
+        self.tape = new
+        self.backwards = 0
+        self.backward_done = False
+        return old
+
+    # ---- optimizers that evaluate a closure (LBFGS): recording is on inside the closure only
+
+    def enter_closure(self, optimizer: Any) -> None:
+        self.closure_of = optimizer
+        self._closure_popped = self.enter()
+
+    def resume_closure(self) -> None:
+        self.leave(self._closure_popped)
+
+    def pause_closure(self) -> None:
+        self._closure_popped = self.enter()
+
+    def leave_closure(self) -> None:
+        self.closure_of = None
+        self.leave(self._closure_popped)
+
+    def note_update(self, targets: list[Tensor]) -> None:
+        """The program changes tensors after backward: if they are parameters, this is a step without an optimizer."""
+        for target in targets:
+            base = self._outside_base(target)
+            base = target if base is None else base
+            if base.is_leaf and base.requires_grad and not any(base is u for u in self.updated):
+                self.updated.append(base)
+
+
+def storage_id(tensor: Tensor) -> int:
+    """Identity of the memory behind a tensor."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):  # sparse, functional wrappers: no storage of their own
+        return -id(tensor)
+
+
+def flatten(value: Any, into: list[Tensor]) -> None:
+    """Tensors in nested tuples, lists, dicts, dataclasses and the like, in a fixed order."""
+    if isinstance(value, Tensor):
+        into.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            flatten(item, into)
+    elif isinstance(value, dict):
+        for item in value.values():
+            flatten(item, into)
+    elif hasattr(value, "__dataclass_fields__") or type(value).__module__.startswith("torch_geometric"):
+        for item in vars(value).values():
+            flatten(item, into)
+
+
+def random_state() -> tuple[Any, ...]:
+    """State of the generators on all devices: `(cpu, [cuda...] or None)`."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    return torch.default_generator.get_state(), cuda
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Puts back what `random_state` returned."""
+    torch.default_generator.set_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state_all(state[1])
+
+
+Install = Callable[["Recorder"], Callable[[], None]]

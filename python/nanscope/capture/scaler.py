@@ -1,0 +1,67 @@
+"""`GradScaler`: an infinite gradient under dynamic loss scaling is normal, and a skipped step is still a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torch.amp.grad_scaler import GradScaler
+
+from nanscope.capture.recorder import Recorder
+
+
+class Scaled(Protocol):
+    """What is told of a scaler in use."""
+
+    def scaled(self, scaler: Any, outputs: Any) -> None: ...
+    def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None: ...
+
+
+def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
+    """Patches `scale`, `unscale_` and `step` of `GradScaler`."""
+    scale, unscale, step = GradScaler.scale, GradScaler.unscale_, GradScaler.step
+
+    def scaled(self: Any, outputs: Any) -> Any:
+        if recorder.depth == 0 and recorder.live() and self.is_enabled():
+            watch.scaled(self, outputs)
+        return scale(self, outputs)
+
+    def unscaled(self: Any, optimizer: Any) -> Any:
+        if recorder.depth or not recorder.live():
+            return unscale(self, optimizer)
+        popped = recorder.enter()
+        try:
+            event = recorder.event("call", unscale)
+            event.args = (self, optimizer)
+            recorder.pin(event)
+            return unscale(self, optimizer)
+        finally:
+            recorder.leave(popped)
+
+    def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.depth or not recorder.live() or not self.is_enabled():
+            return step(self, optimizer, *args, **kwargs)
+        before = recorder.steps_taken
+        if _unscales_itself(self, optimizer):
+            self.unscale_(optimizer)  # as `step` would: here it is an event of the tape
+        result = step(self, optimizer, *args, **kwargs)
+        watch.scaler_stepped(self, optimizer, recorder.steps_taken != before)
+        return result
+
+    GradScaler.scale = scaled  # type: ignore[method-assign, assignment]
+    GradScaler.unscale_ = unscaled  # type: ignore[method-assign]
+    GradScaler.step = stepped  # type: ignore[method-assign]
+
+    def uninstall() -> None:
+        GradScaler.scale = scale  # type: ignore[method-assign]
+        GradScaler.unscale_ = unscale  # type: ignore[method-assign]
+        GradScaler.step = step  # type: ignore[method-assign]
+
+    return uninstall
+
+
+def _unscales_itself(scaler: Any, optimizer: Any) -> bool:
+    if getattr(optimizer, "_step_supports_amp_scaling", False):
+        return False
+    stage = scaler._per_optimizer_states[id(optimizer)]["stage"]
+    return bool(stage.name == "READY")

@@ -1,0 +1,161 @@
+"""What a module call may change besides its result: buffers, attributes, generators of Python and NumPy.
+
+The first calls are compared before and after; from then on only what was seen to change is copied.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import weakref
+from typing import Any
+
+import torch
+
+LEARN_CALLS = 3
+COPY_ALL_MAX_BYTES = 16 << 20
+_PLAIN = (list, dict, set)
+
+
+class Before:
+    """State before one call: `buffers` as `(tensor, copy)`, `attributes` as `(module, dict)`, `generators` by name."""
+
+    __slots__ = ("attributes", "buffers", "containers", "generators", "versions")
+
+    def __init__(self) -> None:
+        self.buffers: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.versions: list[tuple[torch.Tensor, int]] = []
+        self.attributes: list[tuple[torch.nn.Module, dict[str, Any]]] = []
+        self.containers: list[tuple[Any, Any]] = []
+        self.generators: dict[str, Any] = {}
+
+
+class Volatile:
+    """What calls of one outermost module were seen to change."""
+
+    def __init__(self, root: torch.nn.Module) -> None:
+        self.root = weakref.ref(root)
+        self.calls = 0
+        self.buffers: dict[int, torch.Tensor] = {}
+        self.modules: dict[int, torch.nn.Module] = {}
+        self.generators: set[str] = set()
+        self._storages: set[int] | None = None
+
+    def storages(self) -> set[int]:
+        """Storages of the root's parameters and buffers; taken once."""
+        if self._storages is None:
+            from nanscope.capture.recorder import storage_id
+
+            root = self.root()
+            tensors = [] if root is None else [*root.parameters(), *root.buffers()]
+            self._storages = {storage_id(t) for t in tensors}
+        return self._storages
+
+    def before(self, root: torch.nn.Module) -> Before | None:
+        """Copies what a call may change; `None` when nothing was ever seen to change."""
+        learning = self.calls < LEARN_CALLS
+        if not learning and not self.buffers and not self.modules and not self.generators:
+            return None
+        state = Before()
+        if learning:
+            buffers = list(root.buffers())
+            size = sum(b.numel() * b.element_size() for b in buffers)
+            for b in buffers:
+                state.versions.append((b, b._version))
+            if size > COPY_ALL_MAX_BYTES:
+                norms = [m for m in root.modules() if m.training and isinstance(m, torch.nn.modules.batchnorm._NormBase)]
+                buffers = [b for m in norms for b in m.buffers(recurse=False)]
+            modules: Any = list(root.modules())
+            state.generators = generators({"random", "numpy"})
+        else:
+            buffers = list(self.buffers.values())
+            state.versions = [(b, b._version) for b in buffers]
+            modules = self.modules.values()
+            if self.generators:
+                state.generators = generators(self.generators)
+        for b in buffers:
+            if not b.is_meta:
+                state.buffers.append((b, b.detach().clone()))
+        for m in modules:
+            attributes = dict(m.__dict__)
+            state.attributes.append((m, attributes))
+            for value in attributes.values():
+                if type(value) in _PLAIN and value:
+                    state.containers.append((value, value.copy()))
+                elif isinstance(value, torch.Tensor) and not value.is_meta and value.numel() < 1 << 20:
+                    state.versions.append((value, value._version))
+                    state.buffers.append((value, value.detach().clone()))
+        return state
+
+    def after(self, state: Before | None) -> list[torch.Tensor]:
+        """Learns from one call; returns the floating tensors that it changed."""
+        changed: list[torch.Tensor] = []
+        if state is None:
+            return changed
+        for tensor, version in state.versions:
+            if tensor._version != version:
+                self.buffers[id(tensor)] = tensor
+                if tensor.is_floating_point():
+                    changed.append(tensor)
+        if self.calls < LEARN_CALLS:
+            self.calls += 1
+            for module, attributes in state.attributes:
+                if changed_attributes(module.__dict__, attributes):
+                    self.modules[id(module)] = module
+            for container, copy in state.containers:
+                if len(container) != len(copy):
+                    for module, attributes in state.attributes:
+                        if any(v is container for v in attributes.values()):
+                            self.modules[id(module)] = module
+            for name, value in generators(set(state.generators)).items():
+                if not same(value, state.generators[name]):
+                    self.generators.add(name)
+        return changed
+
+
+def changed_attributes(now: dict[str, Any], then: dict[str, Any]) -> bool:
+    """True when an attribute was added, removed or bound to another object."""
+    return len(now) != len(then) or any(then.get(key, now) is not value for key, value in now.items())
+
+
+def generators(names: set[str]) -> dict[str, Any]:
+    """States of Python's and NumPy's global generators, as far as they are loaded."""
+    found: dict[str, Any] = {}
+    if "random" in names:
+        found["random"] = random.getstate()
+    if "numpy" in names and "numpy" in sys.modules:
+        found["numpy"] = sys.modules["numpy"].random.get_state()
+    return found
+
+
+def set_generators(states: dict[str, Any]) -> None:
+    """Puts back what `generators` returned."""
+    if "random" in states:
+        random.setstate(states["random"])
+    if "numpy" in states:
+        sys.modules["numpy"].random.set_state(states["numpy"])
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of two generator states; NumPy's holds an array."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return a.tobytes() == b.tobytes() if hasattr(a, "tobytes") else bool(a == b)
+
+
+def restore(state: Before) -> None:
+    """Puts modules back to what they were before the call. Identities of buffers are kept."""
+    with torch.no_grad():
+        for module, attributes in state.attributes:
+            if changed_attributes(module.__dict__, attributes):
+                module.__dict__.clear()
+                module.__dict__.update(attributes)
+        for container, copy in state.containers:
+            if isinstance(container, list):
+                container[:] = copy
+            else:
+                container.clear()
+                container.update(copy)
+        for tensor, copy in state.buffers:
+            tensor.data.copy_(copy)
+    set_generators(state.generators)

@@ -1,0 +1,159 @@
+"""From a trip to a report: replay, ledger, and what Rust makes of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from nanscope import _core
+from nanscope.capture.event import closure
+from nanscope.replay.names import Names
+from nanscope.replay.player import Player, Unplayable
+from nanscope.replay.tracer import Tracer
+from nanscope.trip import Trip
+
+if TYPE_CHECKING:
+    from nanscope.watcher import Watcher
+
+SLOW_SECONDS = 1.0  # a replay longer than this says so on stderr
+
+
+def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
+    """Replays the step, writes trip, ledger and report into the run folder, returns the report."""
+    names = Names(trip.roots, list(watcher.optimizers))
+    if trip.tensor is not None and trip.where in ("gradient", "parameter", "buffer", "state"):
+        trip.name = trip.name or names.of(trip.tensor) or "a tensor without a name"
+    ledger = replay(watcher, trip, names)
+    plain = trip.plain()
+    if ledger.get("trip_entry") is not None:
+        plain["entry"] = ledger["trip_entry"]
+    ledger.pop("trip_entry", None)
+    folder = watcher._folder
+    folder.trip(plain)
+    text = folder.ledger(ledger)
+    end = folder.ending("stopped", None, watcher.clock.completed(), watcher._total_nanos / 1e9)
+    report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end)))
+    folder.report(report)
+    return report
+
+
+def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
+    """The ledger of one replay as plain data; `trip_entry` is the entry that wrote the value that tripped."""
+    start = time.perf_counter()
+    optimizers = [trip.optimizer] if trip.last is not None else []
+    scalers = [watcher.scaler] if watcher.scaler is not None else []
+    events = closure(trip.tape)
+    tracer = Tracer(names, watcher.recorder.empties, unpack_codes(events))
+    ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(trip)}
+    player = None
+    try:
+        player = Player(trip.tape, trip.last, optimizers, scalers)
+        parameters = [*names.all_parameters(), *leaves(trip)]
+        player.play(tracer.around, parameters)
+        entry, reproduced = find(trip, player, tracer)
+        same = all(losses_equal(event.value, value) for event, value in player.losses)
+        if not same:
+            player.problems.append("the replayed loss differs from the recorded one")
+        if not reproduced:
+            player.problems.append("the replay did not reproduce the bad value")
+        ledger.update(faithful=reproduced and same and not player.problems, events=len(player.events))
+        ledger["trip_entry"] = entry
+        ledger["warnings"] = player.problems
+    except Unplayable as error:
+        ledger["warnings"] = [f"the step could not be replayed: {error}"]
+    ledger["entries"] = tracer.ledger()
+    ledger["operators"] = tracer.operators
+    ledger["seconds"] = time.perf_counter() - start
+    return ledger
+
+
+def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
+    """Entry that wrote what tripped, and whether the replay made it bad again."""
+    entries = tracer.entries
+
+    def bad(index: int | None) -> bool:
+        return index is not None and any(births_bad(a) for a in entries[index]["outputs"])
+
+    if trip.where == "loss":
+        last = player.losses[-1][1] if player.losses else 0.0
+        return tracer.loss_entry, bool(last != last or last in (float("inf"), float("-inf")))
+    if trip.where == "gradient":
+        gradient = player.gradients.get(id(trip.tensor))
+        entry = tracer.entry_of(gradient)
+        return entry, bad(entry)
+    if trip.where == "output" and trip.tensor is None:
+        index = next((i for i in reversed(range(len(entries))) if bad(i)), None)
+        return index, index is not None
+    entry = tracer.entry_of(trip.tensor)
+    if trip.where == "output":
+        entry = next((i for i in reversed(range(len(entries))) if bad(i)), None)
+    return entry, bad(entry)
+
+
+def births_bad(arg: dict[str, Any]) -> bool:
+    counts = arg.get("counts")
+    return counts is not None and counts["nan"] + counts["posinf"] + counts["neginf"] > 0
+
+
+def losses_equal(recorded: float | None, replayed: float) -> bool:
+    """Equal to the bit; any NaN equals any other."""
+    return recorded is None or recorded == replayed or (recorded != recorded and replayed != replayed)
+
+
+def failing(watcher: Watcher, trip: Trip) -> bool:
+    """True when a replay of a step that ended in an exception met values that are not finite."""
+    names = Names(trip.roots, list(watcher.optimizers))
+    watcher.diagnosing = True
+    try:
+        ledger = replay(watcher, trip, names)
+    finally:
+        watcher.diagnosing = False
+    entry = ledger.get("trip_entry")
+    if entry is None:
+        return False
+    counts = [a["counts"] for a in ledger["entries"][entry]["outputs"] if "counts" in a]
+    return any(c["nan"] for c in counts)
+
+
+def leaves(trip: Trip) -> list[torch.Tensor]:
+    """Leaf tensors with a gradient that the tape read from outside."""
+    return [t for t, _ in trip.tape.held.values() if t.is_leaf and t.requires_grad]
+
+
+def unpack_codes(events: list[Any]) -> set[CodeType]:
+    """Code of the saved-tensor hooks in use: what runs there in backward is not a gradient hook."""
+    found = set()
+    for event in events:
+        for hook in event.saved_hooks or ():
+            code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
+            if code is not None:
+                found.add(code)
+    return found
+
+
+def facts(trip: Trip) -> dict[str, Any]:
+    """What rules may want to know of the run besides the operators."""
+    found: dict[str, Any] = {
+        "deterministic_fill": bool(
+            torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
+        ),
+    }
+    if trip.optimizer is not None:
+        group = trip.optimizer.param_groups[0]
+        found["optimizer"] = type(trip.optimizer).__name__
+        for key in ("lr", "eps", "weight_decay", "momentum"):
+            value = group.get(key)
+            if isinstance(value, (int, float)):
+                found[f"optimizer.{key}"] = value
+    return found
+
+
+def say(text: str) -> None:
+    """Talk goes to stderr."""
+    sys.stderr.write(f"nanscope: {text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,114 @@
+"""The run folder, as Python writes it: every byte goes through Rust."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+from typing import Any
+
+from nanscope import _core
+
+
+class Folder:
+    """One run folder. Raises `OSError` on creation if it cannot be written."""
+
+    def __init__(self, out: str | None, script: str, argv: list[str]) -> None:
+        import torch
+
+        self.path = out or os.path.join("nanscope-runs", _name(script))
+        self.started = time.time_ns()
+        self._zero = time.perf_counter_ns()
+        self.info: dict[str, Any] = {
+            "schema": "nanscope.run/1",
+            "script": script,
+            "argv": argv,
+            "cwd": os.getcwd(),
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "nanscope": _core.__version__,
+            "devices": _devices(torch),
+            "world_size": int(os.environ.get("WORLD_SIZE", "1") or 1),
+            "rank": int(os.environ.get("RANK", "0") or 0),
+            "pid": os.getpid(),
+            "started_unix_nanos": self.started,
+        }
+        self._log: _core.Log | None = _core.Log(self.path, json.dumps(self.info))
+        self.closing: dict[str, Any] = {}
+        self.warnings: list[str] = []
+
+    def step(self, step: int, watch_nanos: int, loss: float | None, norm: float | None, largest: float | None,
+             scale: float | None, lr: float | None, skipped: bool) -> None:  # fmt: skip
+        """One record; never raises."""
+        if self._log is not None:
+            nanos = time.perf_counter_ns() - self._zero
+            self._log.step(step, nanos, watch_nanos, loss, norm, largest, scale, lr, skipped)
+
+    def trip(self, trip: dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.trip(json.dumps(trip))
+
+    def ledger(self, ledger: dict[str, Any]) -> str:
+        """Writes the ledger; returns it as JSON."""
+        text = json.dumps(ledger)
+        if self._log is not None:
+            self._log.ledger(text)
+        return text
+
+    def note(self, text: str) -> None:
+        self.warnings.append(text)
+        if self._log is not None:
+            self._log.note(text)
+
+    def report(self, report: dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.write_report(json.dumps(report))
+
+    def report_after(self, report: dict[str, Any]) -> None:
+        """Writes a report when the log is closed already."""
+        _core.write_report(self.path, json.dumps(report))
+
+    def end(self, how: str, status: int | None, steps: int, watch_seconds: float) -> None:
+        """The last record."""
+        if self._log is None:
+            return
+        if self._log.dropped:
+            self.warnings.append(f"{self._log.dropped} records could not be written to the run folder")
+        self.closing = self.ending(how, status, steps, watch_seconds)
+        self._log.end(json.dumps(self.closing))
+        self._log.close()
+        self._log = None
+
+    def ending(self, how: str, status: int | None, steps: int, watch_seconds: float) -> dict[str, Any]:
+        seconds = (time.perf_counter_ns() - self._zero) / 1e9
+        end: dict[str, Any] = {"how": how, "steps": steps, "seconds": seconds, "watch_seconds": watch_seconds}
+        if status is not None:
+            end["status"] = status
+        return {**end, "warnings": self.warnings}
+
+    def abandon(self) -> None:
+        """In a forked child: the file belongs to the parent."""
+        self._log = None
+
+    def text(self, report: dict[str, Any], colour: bool) -> str:
+        """The report for a terminal."""
+        return _core.render(json.dumps(report), colour)
+
+
+def _name(script: str) -> str:
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", os.path.splitext(os.path.basename(script))[0]) or "run"
+    base = f"{time.strftime('%Y%m%d-%H%M%S')}-{stem}"
+    name, n = base, 1
+    while os.path.exists(os.path.join("nanscope-runs", name)):
+        n += 1
+        name = f"{base}-{n}"
+    return name
+
+
+def _devices(torch: Any) -> list[str]:
+    found = ["cpu"]
+    if torch.cuda.is_available():
+        found += [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
+    return found

@@ -1,0 +1,1 @@
+"""Runs a recorded step again and writes the ledger of its operators."""

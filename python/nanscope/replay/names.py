@@ -1,0 +1,130 @@
+"""Names for tensors and modules, as the user would write them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+import torch
+
+from nanscope.capture.recorder import flatten, storage_id
+
+
+class Names:
+    """Parameters, buffers, optimizer state by storage; modules by identity.
+
+    With several root modules a name begins with the variable that holds the root (`G.0.weight`), if one is found in
+    `__main__`, otherwise with its class.
+    """
+
+    def __init__(self, roots: list[torch.nn.Module], optimizers: list[Any]) -> None:
+        self.sources: dict[int, dict[str, Any]] = {}
+        self.modules: dict[int, str] = {}
+        self.parameters: dict[int, tuple[str, torch.Tensor]] = {}
+        roots = outermost(roots)
+        carrying = [r for r in roots if next(r.parameters(), None) is not None or next(r.buffers(), None) is not None]
+        for root in roots:
+            label = variable(root) or type(root).__name__
+            prefix = f"{label}." if len(carrying) > 1 else ""
+            for path, module in root.named_modules():
+                self.modules.setdefault(id(module), f"{prefix}{path}" if path else label)
+            for name, parameter in root.named_parameters():
+                self._parameter(f"{prefix}{name}", parameter)
+            for name, buffer in root.named_buffers():
+                self.sources.setdefault(storage_id(buffer), {"kind": "buffer", "name": f"{prefix}{name}"})
+        for optimizer in optimizers:
+            for g, group in enumerate(optimizer.param_groups):
+                for i, parameter in enumerate(group["params"]):
+                    name = variable(parameter) or f"{type(optimizer).__name__}.param_groups[{g}].params[{i}]"
+                    self._parameter(name, parameter)
+            for parameter, state in optimizer.state.items():
+                if not isinstance(parameter, torch.Tensor):
+                    continue
+                name = self.parameters.get(id(parameter), ("a parameter", parameter))[0]
+                for key, value in state.items():
+                    if isinstance(value, torch.Tensor):
+                        self.sources.setdefault(storage_id(value), {"kind": "state", "name": f"{key} of {name}"})
+
+    def _parameter(self, name: str, parameter: torch.Tensor) -> None:
+        if id(parameter) not in self.parameters:
+            self.parameters[id(parameter)] = (name, parameter)
+            self.sources.setdefault(storage_id(parameter), {"kind": "param", "name": name})
+
+    def all_parameters(self) -> list[torch.Tensor]:
+        """Every parameter that was named."""
+        return [p for _, p in self.parameters.values()]
+
+    def of(self, tensor: torch.Tensor) -> str | None:
+        """Name of a parameter or buffer."""
+        known = self.parameters.get(id(tensor))
+        if known is not None:
+            return known[0]
+        source = self.sources.get(storage_id(tensor))
+        return None if source is None else str(source["name"])
+
+
+def outermost(roots: list[torch.nn.Module]) -> list[torch.nn.Module]:
+    """`roots` without those that lie inside another of them."""
+    inside: set[int] = set()
+    for root in roots:
+        inside.update(id(m) for m in root.modules() if m is not root)
+    return [r for r in roots if id(r) not in inside]
+
+
+def variable(value: Any) -> str | None:
+    """Name of a global of the program that is bound to `value`."""
+    main = sys.modules.get("__main__")
+    for name, bound in list(vars(main).items()) if main is not None else ():
+        if bound is value and not name.startswith("_"):
+            return name
+    return None
+
+
+def arguments(event: Any, args: Any, kwargs: Any) -> dict[int, str]:
+    """Storage -> name of each tensor argument of an event, as `argument x of Net.forward`."""
+    if event.kind == "module":
+        function, label = event.target.forward, f"{type(event.target).__name__}.forward"
+    else:
+        function, label = event.target, function_name(event.target)
+    found: dict[int, str] = {}
+    for name, value in _bound(function, args, kwargs):
+        tensors: list[torch.Tensor] = []
+        flatten(value, tensors)
+        for tensor in tensors:
+            found.setdefault(storage_id(tensor), f"argument {name} of {label}")
+    return found
+
+
+def _bound(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    try:
+        parameters = inspect.signature(function).parameters
+        bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # builtins have no signature
+        return [(str(i), a) for i, a in enumerate(args)] + list(kwargs.items())
+    found: list[tuple[str, Any]] = []
+    for name, value in bound.items():
+        kind = parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            found += [(f"{name}[{i}]", v) for i, v in enumerate(value)]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            found += list(value.items())
+        else:
+            found.append((name, value))
+    return found
+
+
+def function_name(function: Any) -> str:
+    """`torch.nn.functional.cross_entropy`, `Tensor.mul`, `Ckpt.apply`."""
+    owner = getattr(function, "__objclass__", None)
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__)
+    if owner is not None:
+        return f"Tensor.{getattr(function, '__name__', name)}"
+    module = getattr(function, "__module__", None)
+    if name in ("__get__", "__set__"):
+        return f"Tensor.{getattr(getattr(function, '__self__', None), '__name__', name)}"
+    if module in ("torch.nn.functional", "torch.nn.utils.clip_grad", "torch.utils.checkpoint"):
+        return f"{module}.{name}"
+    if "." not in name and (module is None or module.startswith("torch")):
+        return f"torch.{name}"
+    return name

@@ -1,0 +1,270 @@
+"""Watches every operator of a replay and writes the ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nanscope.capture.event import Event, walk
+from nanscope.capture.lines import is_user
+from nanscope.capture.recorder import flatten, storage_id
+from nanscope.replay import births, values
+from nanscope.replay.names import Names, arguments, function_name
+from nanscope.replay.operators import Operator, Operators
+from nanscope.replay.places import place as make_place
+
+Tensor = torch.Tensor
+SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
+
+
+class Tracer(TorchDispatchMode):
+    """Entries of one replay. `writers` maps a storage to the entry that wrote it last."""
+
+    def __init__(self, names: Names, empties: dict[int, Any], unpacks: set[CodeType]) -> None:
+        super().__init__()
+        self.names = names
+        self.empties = empties
+        self.unpacks = unpacks
+        self.entries: list[dict[str, Any]] = []
+        self.operators = 0
+        self.writers: dict[int, int] = {}
+        self.loss_entry: int | None = None
+        self._known = Operators()
+        self._alive: dict[int, StorageWeakRef] = {}
+        self._forward: dict[int, tuple[int | None, Any, str | None, bool]] = {}  # sequence number -> entry, place, module, hooked
+        self._event: Event | None = None
+        self._phase = "forward"
+        self._label: str | None = None
+        self._data: dict[int, str] = {}
+        self._autocast: str | None = None
+        self._modules: list[str] = []
+        self._tainted: set[int] = set()
+        self._stop: Any = None
+
+    # ---- events
+
+    @contextlib.contextmanager
+    def around(self, event: Event, args: Any, kwargs: Any) -> Iterator[None]:
+        """Operators run inside belong to `event`."""
+        self._event = event
+        self._label = function_name(event.target) if event.kind in ("function", "call", "grad") else None
+        self._phase = self._phase_of(event)
+        self._autocast = str(event.autocast[-1][1]).removeprefix("torch.") if event.autocast else None
+        for storage, name in arguments(event, args, kwargs).items():
+            if storage not in self.writers:
+                self._data.setdefault(storage, name)
+        if event.kind == "backward":
+            root = args[0] if isinstance(args[0], Tensor) else args[0][0]
+            self.loss_entry = self.writers.get(storage_id(root), self.loss_entry)
+        self._stop = sys._getframe()
+        with self, self._named_modules():
+            yield
+
+    def _phase_of(self, event: Event) -> str:
+        if event.kind == "step":
+            return "optimizer"
+        name = getattr(event.target, "__name__", "")
+        if name.startswith("clip_grad"):
+            return "clip"
+        if name == "unscale_":
+            return "unscale"
+        if name == "zero_grad":
+            return "optimizer"
+        getter = name == "__get__" and getattr(getattr(event.target, "__self__", None), "__name__", "") == "grad"
+        refs: list[int] = []
+        walk((event.args, event.kwargs), lambda ref: refs.append(ref.event.serial))
+        if getter or (event.kind == "function" and any(r in self._tainted for r in refs)):
+            self._tainted.add(event.serial)  # what is done to gradients outside the optimizer
+            return "clip"
+        return "forward"
+
+    @contextlib.contextmanager
+    def _named_modules(self) -> Iterator[None]:
+        """Keeps the stack of running modules, through `nn.Module.__call__`."""
+        original = torch.nn.Module.__call__
+        stack, names = self._modules, self.names.modules
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            stack.append(names.get(id(module)) or type(module).__name__)
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                stack.pop()
+
+        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign, assignment]
+        try:
+            yield
+        finally:
+            torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+
+    # ---- operators
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        op = self._known.of(func)
+        self.operators += 1
+        sequence = torch.autograd._get_sequence_nr() - 1
+        node = torch._C._current_autograd_node()
+        if op.is_view:
+            result = func(*args, **kwargs)
+            if node is None:
+                self._note(sequence, None, *self._where(None)[:2])
+            for tensor in _tensors(result):
+                self._keep(tensor)
+            return result
+        read = op.tensors(args, kwargs)
+        before = births.copies(op, args, kwargs)
+        inputs = [self._arg(name, tensor) for name, tensor in read if not op.fills]
+        place, module, phase = self._where(node)
+        result = func(*args, **kwargs)
+        written = op.results(args, kwargs, result)
+        if op.allocates or not (inputs or written):
+            for _, tensor in written:
+                self._keep(tensor)
+            return result
+        outputs = [self._arg(name, tensor, out=True) for name, tensor in written]
+        index = len(self.entries)
+        entry: dict[str, Any] = {"index": index, "event": self._event.serial if self._event else 0, "phase": phase, "op": op.name}
+        forward = None
+        if node is not None and phase == "backward":
+            entry["node"] = node.name().removeprefix("struct ").rsplit("::", 1)[-1]
+            forward = self._forward.get(node._sequence_nr()) if node._sequence_nr() < SEQUENCE_MAX else None
+            if forward is not None:
+                entry["forward"] = forward[0]
+                place, module = (place or forward[1]), (module or forward[2])
+        if place is None and self._event is not None:
+            place = self._event.place
+        if place is not None:
+            entry["place"] = place
+        if module is not None:
+            entry["module"] = module
+        if self._label is not None and phase != "backward":
+            entry["call"] = self._label
+        if self._autocast is not None:
+            entry["autocast"] = self._autocast
+        entry["inputs"], entry["outputs"] = inputs, outputs
+        scalars = op.scalars(args, kwargs)
+        if scalars:
+            entry["scalars"] = scalars
+        saved = node if forward is not None and not forward[3] else None
+        births.describe(entry, op, before, args, kwargs, read, written, saved, self._arg)
+        self.entries.append(entry)
+        for _, tensor in written:
+            self._keep(tensor)
+            self.writers[storage_id(tensor)] = index
+        if node is None or torch.is_grad_enabled():
+            self._note(sequence, index, place, module)
+        return result
+
+    def _note(self, sequence: int, entry: int | None, place: Any, module: str | None) -> None:
+        """The first operator after a node was made is the operator that the node belongs to."""
+        if sequence not in self._forward:
+            hooked = torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+            if place is None and self._event is not None:
+                place = self._event.place
+            self._forward[sequence] = (entry, place, module, hooked)
+
+    def _where(self, node: Any) -> tuple[Any, str | None, str]:
+        """Innermost user line below the event, running module, phase."""
+        frame = sys._getframe(2)
+        stop, found, checkpoint, function, hook = self._stop, None, False, False, True
+        while frame is not None and frame is not stop:
+            code = frame.f_code
+            if found is None and is_user(code):
+                found = (code, frame.f_lasti, frame.f_lineno)
+            name = code.co_filename
+            if name.endswith("torch/utils/checkpoint.py"):
+                checkpoint = True
+            elif name.endswith("torch/autograd/function.py"):
+                function = True
+            if code in self.unpacks:
+                hook = False
+            frame = frame.f_back  # type: ignore[assignment]
+        module = self._modules[-1] if self._modules else None
+        if node is None:
+            return found, module, self._phase
+        if found is None:
+            return None, None, "backward"
+        recompute = torch.is_grad_enabled() and (checkpoint or function)
+        if recompute or checkpoint:
+            return found, module, "recompute"
+        return found, module, "backward" if function or not hook else "hook"
+
+    def _keep(self, tensor: Tensor) -> None:
+        """Keeps the identity of a storage from being reused while the replay runs; its memory is freed as usual."""
+        key = storage_id(tensor)
+        if key > 0 and key not in self._alive:
+            self._alive[key] = StorageWeakRef(tensor.untyped_storage())
+
+    def _arg(self, name: str, tensor: Tensor, out: bool = False) -> dict[str, Any]:
+        arg: dict[str, Any] = {
+            "name": name,
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "device": str(tensor.device),
+        }
+        counts = values.counts(tensor)
+        if counts is not None:
+            nan, posinf, neginf, largest = counts
+            arg["counts"] = {"nan": nan, "posinf": posinf, "neginf": neginf}
+            if largest is not None:
+                arg["counts"]["max_abs"] = largest
+        if not out:
+            key = storage_id(tensor)
+            writer = self.writers.get(key)
+            if writer is not None:
+                arg["from"] = writer
+            else:
+                self._keep(tensor)
+                arg["source"] = self._source(key, tensor)
+        return arg
+
+    def _source(self, key: int, tensor: Tensor) -> dict[str, Any]:
+        source = self.names.sources.get(key)
+        if source is None:
+            name = self._data.get(key) or "a tensor made outside the step"
+            source = {"kind": "data", "name": name, "event": self._event.serial if self._event else 0}
+        elif source["kind"] == "param" and key in self.empties:
+            _, version, where = self.empties[key]
+            if tensor._version == version:
+                source = {**source, "unwritten": True}
+                if where is not None:
+                    source["place"] = where
+        return source
+
+    # ---- the ledger
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Entries as plain data, places resolved."""
+        for entry in self.entries:
+            _resolve(entry)
+            for arg in entry["inputs"]:
+                source = arg.get("source")
+                if source is not None:
+                    _resolve(source)
+            if entry.get("forward", 0) is None:
+                del entry["forward"]
+        return self.entries
+
+    def entry_of(self, tensor: Tensor | None) -> int | None:
+        """The entry that wrote `tensor` last."""
+        return None if tensor is None else self.writers.get(storage_id(tensor))
+
+
+def _resolve(holder: dict[str, Any]) -> None:
+    place = holder.get("place")
+    if isinstance(place, tuple):
+        holder["place"] = make_place(*place)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    flatten(value, found)
+    return found

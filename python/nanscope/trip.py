@@ -1,0 +1,35 @@
+"""A trip: which signal said stop, when, and the tape that leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nanscope.capture.event import Event, Tape
+
+
+@dataclass
+class Trip:
+    """`tensor` is what was not finite; `last` is the optimizer step to be replayed too, when it did the damage."""
+
+    step: int
+    where: str
+    kind: str
+    tape: Tape
+    tensor: Any = None
+    name: str | None = None
+    loss: float | None = None
+    optimizer: Any = None
+    last: Event | None = None
+    roots: list[Any] = field(default_factory=list)
+
+    def plain(self) -> dict[str, Any]:
+        """As the run folder holds it."""
+        from nanscope.replay.values import number
+
+        out: dict[str, Any] = {"step": self.step, "rank": 0, "where": self.where, "kind": self.kind}
+        if self.name is not None:
+            out["name"] = self.name
+        if self.loss is not None:
+            out["loss"] = number(self.loss)
+        return out

@@ -1,0 +1,70 @@
+"""The front door: `watch()` installs capture and removes it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from nanscope.watcher import Watcher
+
+OnTrip = Literal["stop", "skip", "continue"]
+
+
+def watch(*, on_trip: OnTrip = "stop", out: str | None = None, diagnose_first: int = 1, quiet: bool = False) -> Scope:
+    """Watches the training done inside a `with` block, in a notebook or a library.
+
+    `on_trip`: `stop` diagnoses and leaves the block before the bad update is made; `skip` leaves the update out and goes
+    on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
+    folder (a new one below `nanscope-runs/` by default). `quiet` prints nothing.
+
+    Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
+
+        with nanscope.watch() as scope:
+            train()
+        if scope.report:
+            print(scope.report["origin"]["line"])
+    """
+    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, quiet=quiet)
+
+
+class Scope:
+    """One watched block. `report` is the report as plain data after a trip, otherwise `None`; `folder` is the run folder."""
+
+    def __init__(self, *, on_trip: OnTrip, out: str | None, diagnose_first: int, quiet: bool) -> None:
+        if on_trip not in ("stop", "skip", "continue"):
+            raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
+        self._options = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first}
+        self._quiet = quiet
+        self._watcher: Watcher | None = None
+        self.report: dict[str, Any] | None = None
+        self.folder: str | None = None
+
+    def __enter__(self) -> Scope:
+        import sys
+
+        from nanscope.watcher import Watcher
+
+        self._watcher = Watcher(script=sys.argv[0] or "<interactive>", argv=sys.argv[1:], **self._options)
+        self.folder = self._watcher.folder
+        self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        import sys
+
+        from nanscope.stop import Stop
+
+        watcher = self._watcher
+        if watcher is None:
+            return False
+        stopped = isinstance(error, Stop)
+        watcher.finish("stopped" if stopped else "raised" if error is not None else "finished", error=error)
+        self.report = watcher.report
+        if self.report is not None and not self._quiet:
+            sys.stdout.write(watcher.text(colour=sys.stdout.isatty()))
+        self._watcher = None
+        return stopped

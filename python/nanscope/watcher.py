@@ -1,0 +1,420 @@
+"""Reads the signals of a running program, decides what is a trip, and acts on it."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+import weakref
+from typing import Any
+
+import torch
+
+from nanscope import signals
+from nanscope.capture import autograd, calls, data, functions, modules, optimizers, scaler
+from nanscope.capture.event import Event
+from nanscope.capture.recorder import Recorder
+from nanscope.clock import Clock
+from nanscope.folder import Folder
+from nanscope.stop import Stop
+from nanscope.trip import Trip
+
+Tensor = torch.Tensor
+SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
+ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
+_active: Watcher | None = None
+
+
+class Watcher:
+    """One watched run. `start` installs capture, `finish` removes it and writes the end of the run folder."""
+
+    def __init__(
+        self, *, script: str, argv: list[str], on_trip: str = "stop", out: str | None = None, diagnose_first: int = 1
+    ) -> None:
+        self._folder = Folder(out, script, argv)
+        self.folder = self._folder.path
+        self.on_trip = on_trip
+        self.left = diagnose_first
+        self.report: dict[str, Any] | None = None
+        self.clock = Clock()
+        self.recorder = Recorder()
+        self.recorder.on_manual_step = self._manual_step
+        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.scaler: Any = None
+        self.pending: Trip | None = None  # a bad loss whose update has not been made yet
+        self.handled: Trip | None = None  # one that the program itself has stepped over
+        self.diagnosing = False
+        self.stopped = False
+        self.arm: int | None = None  # a rerun traces this step as it happens
+        self.live: Any = None
+        self._loss: float | None = None
+        self._device_loss: tuple[Event, Tensor] | None = None
+        self._snapshot: list[tuple[Tensor, Tensor]] | None = None
+        self._states: dict[Any, Any] = {}
+        self._gradients: signals.Gradients | None = None
+        self._unscaled_finite = False
+        self._step_event: Event | None = None
+        self._vouched = False
+        self._uninstall: list[Any] = []
+        self._warned: set[str] = set()
+        self._own_nanos = 0
+        self._total_nanos = 0
+        self._trips = 0
+        self._pid = os.getpid()
+
+    # ---- on and off
+
+    def start(self) -> None:
+        """Installs capture. Raises `RuntimeError` if this process is watched already."""
+        global _active
+        if _active is not None:
+            raise RuntimeError("nanscope: this process is being watched already; end the first watch before starting another")
+        _active = self
+        recorder = self.recorder
+        self._uninstall = [
+            functions.install(recorder),
+            modules.install(recorder, self.module_called),
+            calls.install(recorder),
+            autograd.install(recorder, self.loss_seen),
+            optimizers.install(recorder, self),
+            scaler.install(recorder, self),
+            data.install(recorder),
+        ]
+        os.register_at_fork(after_in_child=self._in_child)
+
+    def stop(self) -> None:
+        """Removes capture; what was patched is as it was."""
+        global _active
+        if _active is self:
+            _active = None
+        self.recorder.closed = True
+        for step in reversed(self._uninstall):
+            step()
+        self._uninstall = []
+
+    def _in_child(self) -> None:
+        """A forked process (a worker of a DataLoader, say) is not watched."""
+        if _active is self:
+            self.stop()
+            self._folder.abandon()
+
+    # ---- what capture tells
+
+    def module_called(self, module: torch.nn.Module, found: list[Tensor]) -> None:
+        """An outermost module has returned. Outputs of an evaluation that are nothing but NaN are a trip."""
+        if torch.is_grad_enabled():
+            return
+        for tensor in found:
+            if tensor.is_floating_point() and tensor.numel() and tensor.device.type == "cpu":
+                if tensor.numel() <= 1 << 16 and bool(torch.isnan(tensor).all()):
+                    name = type(module).__name__
+                    self.output_trip = Trip(self.clock.now(), "output", "nan", self.recorder.tape, tensor, name)
+                return
+
+    def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
+        """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
+        start = time.perf_counter_ns()
+        root = roots[0] if roots else None
+        if root is not None and root.numel() == 1 and root.is_floating_point():
+            if root.device.type == "cpu":
+                self._loss_read(event, root, root.detach().item())
+            else:
+                self._device_loss = (event, root.detach())
+        self._own_nanos += time.perf_counter_ns() - start
+
+    def _loss_read(self, event: Event, root: Tensor, value: float) -> None:
+        event.value = self._loss = value
+        if not math.isfinite(value) and self.pending is None:
+            unscaled = self.scaler is None or not self._only_scaled(value)
+            if unscaled:
+                kind = "nan" if math.isnan(value) else "inf"
+                self.pending = Trip(self.clock.now(), "loss", kind, self.recorder.tape, root, None, value)
+                self.pending.roots = list(self.recorder.roots)
+
+    def _only_scaled(self, value: float) -> bool:
+        """Under a GradScaler an infinite scaled loss may be a finite loss times the scale."""
+        return math.isinf(value) and self._unscaled_finite
+
+    def scaled(self, scaler: Any, outputs: Any = None) -> None:
+        """A GradScaler is in use: infinite gradients are its business."""
+        self.scaler = scaler
+        found = signals.scalar(outputs) if isinstance(outputs, Tensor) and outputs.device.type == "cpu" else None
+        self._unscaled_finite = found is not None and math.isfinite(found)
+
+    def zeroed(self) -> None:
+        """Gradients are thrown away without a step: the program has handled this attempt itself."""
+        recorder = self.recorder
+        if self.pending is None and recorder.backwards <= ATTEMPTS_MAX:
+            return
+        tape = recorder.cut()
+        if self.pending is not None:
+            self.pending.tape = tape
+            self.handled, self.pending = self.pending, None
+
+    def before_step(self, optimizer: Any) -> bool:
+        """Returns True to leave the update out. Raises `Stop`."""
+        start = time.perf_counter_ns()
+        recorder = self.recorder
+        self.optimizers.add(optimizer)
+        if self._device_loss is not None:
+            event, root = self._device_loss
+            self._device_loss = None
+            self._loss_read(event, root, root.item())  # synchronises
+        tensors = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = self._gradients = signals.Gradients(tensors)
+        trip = None
+        if self.pending is not None:
+            trip, self.pending = self.pending, None
+            trip.step = self.clock.step_of(optimizer)
+        elif gradients.bad is not None:
+            owner = next(p for g in optimizer.param_groups for p in g["params"] if p.grad is gradients.bad)
+            trip = self._trip("gradient", optimizer, gradients.bad, owner)
+        else:
+            trip = self._bad_buffer(optimizer)
+        if trip is not None:
+            self._own_nanos += time.perf_counter_ns() - start
+            trip.optimizer = optimizer
+            leave_out = self.confirm(trip)
+            if leave_out:
+                return True
+            start = time.perf_counter_ns()
+        self._vouched = signals.vouched(optimizer, gradients.largest)
+        self._snapshot = None
+        if not self._vouched:
+            self._step_event = recorder.event("step", optimizer, random=True)
+            self._take_snapshot(optimizer)
+        self._own_nanos += time.perf_counter_ns() - start
+        return False
+
+    def after_step(self, optimizer: Any, skipped: bool) -> None:
+        """The update was made, or left out."""
+        start = time.perf_counter_ns()
+        recorder = self.recorder
+        recorder.stepped = True
+        recorder.steps_taken += 1
+        step = self.clock.step_of(optimizer)
+        if not skipped and not self._vouched:
+            bad = signals.first_bad(signals.optimizer_tensors(optimizer))
+            if bad is not None:
+                self._own_nanos += time.perf_counter_ns() - start
+                self._update_was_bad(optimizer, step, bad)
+                start = time.perf_counter_ns()
+        self._end_step(optimizer, step, skipped, start)
+
+    def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None:
+        """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""
+        if taken:
+            return
+        start = time.perf_counter_ns()
+        step = self.clock.step_of(optimizer)
+        trip, self.pending = self.pending, None
+        trip = trip or self._bad_buffer(optimizer)
+        if trip is not None:
+            trip.step, trip.optimizer = step, optimizer
+            self.confirm(trip)
+        self._gradients = None
+        self.handled = None
+        self._end_step(optimizer, step, True, start)
+
+    def _end_step(self, optimizer: Any, step: int, skipped: bool, start: int) -> None:
+        gradients = self._gradients
+        self.clock.stepped(optimizer)
+        self.recorder.boundary()
+        self._snapshot = self._step_event = None
+        if not skipped:
+            self.handled = None
+        now = time.perf_counter_ns()
+        own = self._own_nanos + now - start
+        self._own_nanos = 0
+        self._total_nanos += own
+        scale = self._scale()
+        self._folder.step(
+            step, own, self._loss,
+            None if gradients is None else gradients.norm, None if gradients is None else gradients.largest,
+            scale, signals.learning_rate(optimizer), skipped,
+        )  # fmt: skip
+        self._loss = None
+
+    def _scale(self) -> float | None:
+        scale = getattr(self.scaler, "_scale", None)
+        return float(scale) if scale is not None and scale.device.type == "cpu" else None
+
+    def _manual_step(self) -> None:
+        """The program has changed its parameters without an optimizer, and now begins the next forward."""
+        updated = list(self.recorder.updated)
+        bad = signals.first_bad([u.detach() for u in updated])
+        trip, self.pending = self.pending, None
+        step = self.clock.now()
+        if trip is None and bad is not None:
+            owner = next(u for u in updated if signals.kind_of(u) != "finite")
+            trip = self._trip("parameter", None, owner, owner)
+        if trip is not None:
+            self.confirm(trip)
+        self._gradients = None
+        self.clock.stepped(self)
+        self.recorder.boundary()
+        self._folder.step(step, 0, self._loss, None, None, self._scale(), None, False)
+        self._loss = None
+
+    # ---- trips
+
+    def _trip(self, where: str, optimizer: Any, tensor: Tensor, owner: Tensor | None) -> Trip:
+        step = self.clock.now() if optimizer is None else self.clock.step_of(optimizer)
+        trip = Trip(step, where, signals.kind_of(tensor), self.recorder.tape, owner, None, self._loss, optimizer)
+        trip.roots = list(self.recorder.roots)
+        return trip
+
+    def _bad_buffer(self, optimizer: Any) -> Trip | None:
+        """Running statistics and the like that this step has made bad."""
+        changed = self.recorder.changed
+        if not changed:
+            return None
+        bad = signals.first_bad(changed)
+        if bad is None or signals.kind_of(bad) != "nan" and self._was_bad(bad):
+            return None
+        return self._trip("buffer", optimizer, bad, bad)
+
+    def _was_bad(self, buffer: Tensor) -> bool:
+        """True when the buffer held infinities before this step already (an observer's initial range, say)."""
+        for event in self.recorder.tape.events:
+            for tensor, copy in event.state.buffers if event.state is not None else ():
+                if tensor is buffer:
+                    return signals.kind_of(copy) != "finite"
+        return False
+
+    def _take_snapshot(self, optimizer: Any) -> None:
+        tensors = signals.optimizer_tensors(optimizer)
+        if sum(t.numel() * t.element_size() for t in tensors) <= SNAPSHOT_MAX_BYTES:
+            self._snapshot = [(t, t.detach().clone()) for t in tensors]
+            self._states = {p: dict(s) for p, s in optimizer.state.items()}
+
+    def _update_was_bad(self, optimizer: Any, step: int, bad: Tensor) -> None:
+        """The optimizer itself has made a parameter or its state bad: undo the step, then run it again under observation."""
+        parameters = {id(p) for g in optimizer.param_groups for p in g["params"]}
+        where = "parameter" if id(bad) in parameters else "state"
+        kind = signals.kind_of(bad)
+        trip = Trip(step, where, kind, self.recorder.tape, bad, None, self._loss, optimizer, self._step_event)
+        trip.roots = list(self.recorder.roots)
+        after = [(t, t.detach().clone()) for t in signals.optimizer_tensors(optimizer)]
+        states = {p: dict(s) for p, s in optimizer.state.items()}
+        if self._snapshot is not None:
+            self._restore_before_step(optimizer)
+            trip.last = self._step_event
+        else:
+            trip.tape.unsafe.append("the parameters before the step were too large to keep")
+            trip.last = None
+        left_out = self.confirm(trip, undone=True)
+        if not left_out:
+            with torch.no_grad():
+                optimizer.state.clear()
+                optimizer.state.update(states)
+                for tensor, copy in after:
+                    tensor.copy_(copy)
+
+    def _restore_before_step(self, optimizer: Any) -> None:
+        with torch.no_grad():
+            for tensor, copy in self._snapshot or ():
+                tensor.copy_(copy)
+        optimizer.state.clear()
+        optimizer.state.update(self._states)
+
+    def confirm(self, trip: Trip, undone: bool = False) -> bool:
+        """Harm is about to be done: diagnose and act. Returns True to leave the update out; raises `Stop`."""
+        if self.diagnosing:
+            return False
+        self._trips += 1
+        if self._trips <= self.left or self.on_trip == "stop":
+            self.diagnosing = True
+            popped = self.recorder.enter()
+            try:
+                from nanscope.diagnosis import diagnose
+
+                self.report = diagnose(self, trip)
+            finally:
+                self.recorder.leave(popped)
+                self.diagnosing = False
+        if self.on_trip == "stop":
+            self.stopped = True
+            raise Stop
+        return self.on_trip == "skip"
+
+    # ---- the end
+
+    def finish(self, how: str, status: int | None = None, error: BaseException | None = None) -> None:
+        """Confirms what is still open, removes capture, closes the run folder."""
+        try:
+            if how != "stopped" and self.report is None and os.getpid() == self._pid:
+                self._confirm_open(error)
+        except Stop:
+            how = "stopped"
+        finally:
+            popped = self.recorder.enter()
+            self.recorder.leave(popped)
+            self.stop()
+            self._folder.end(how, status, self.clock.completed(), self._total_nanos / 1e9)
+            if self.report is None and os.getpid() == self._pid:
+                self._folder.report_after(self.finite_report())
+    def _confirm_open(self, error: BaseException | None) -> None:
+        recorder = self.recorder
+        popped = recorder.enter()
+        try:
+            trip = self.pending or self.handled
+            if trip is None and recorder.backward_done:
+                owners = [p for p in self._parameters() if p.grad is not None]
+                bad = signals.first_bad([p.grad for p in owners])
+                if bad is not None and not self._scaler_active():
+                    owner = next(p for p in owners if p.grad is bad)
+                    trip = self._trip("gradient", None, bad, owner)
+            if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
+                trip = Trip(self.clock.now(), "output", "nan", recorder.tape, None, None, self._loss)
+                trip.roots = list(recorder.roots)
+                from nanscope.diagnosis import failing
+
+                if not failing(self, trip):
+                    trip = None
+            if trip is not None:
+                self.confirm(trip)
+        finally:
+            recorder.leave(popped)
+
+    def _scaler_active(self) -> bool:
+        return self.scaler is not None
+
+    def _parameters(self) -> list[Tensor]:
+        found: dict[int, Tensor] = {}
+        for root in self.recorder.roots:
+            found.update((id(p), p) for p in root.parameters())
+        for optimizer in self.optimizers:
+            found.update((id(p), p) for g in optimizer.param_groups for p in g["params"])
+        for tensor, _ in self.recorder.tape.held.values():
+            if tensor.is_leaf and tensor.requires_grad:
+                found[id(tensor)] = tensor
+        return list(found.values())
+
+    def finite_report(self) -> dict[str, Any]:
+        """The report of a run in which nothing was found."""
+        import json
+
+        from nanscope import _core
+
+        folder = self._folder
+        report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), None, None, json.dumps(folder.closing)))
+        return report
+
+    def summary(self) -> str:
+        """One line for a run in which nothing was found."""
+        steps = self.clock.completed()
+        what = "no training step was seen" if steps == 0 else f"{steps} steps, nothing found"
+        return f"{what}; run folder {self.folder}"
+
+    def text(self, colour: bool) -> str:
+        """The report for a terminal."""
+        return self._folder.text(self.report, colour) if self.report is not None else ""
+
+    def warn(self, text: str) -> None:
+        """Says something once, on stderr and in the run folder. Never raises into the loop."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._folder.note(text)
+            sys.stderr.write(f"nanscope: {text}\n")

@@ -1,0 +1,60 @@
+"""Compares a report with the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.corpus_board.case import Case, same_statement
+
+
+@dataclass(frozen=True)
+class Score:
+    """`None` means: not scored for this case."""
+
+    detected: bool
+    step: bool | None = None
+    phase: bool | None = None
+    line: bool | None = None
+    op: bool | None = None
+    cause: bool | None = None
+    said: str = ""
+
+
+def score(case: Case, report: dict[str, Any] | None) -> Score:
+    """The score of one faulty program."""
+    truth = case.truth
+    if report is None or report["verdict"] == "finite":
+        return Score(False, False, False, False if truth.get("line_scored") else None, False, False, "nothing found")
+    origin = report.get("origin", {})
+    phases = {truth["phase"], *(truth.get("phase_accept") or [])}
+    listed = [*truth["lines"], *truth.get("cause_lines", [])]
+    line = origin.get("line")
+    on_line = line is not None and origin.get("file") == "program.py" and same_statement(case.source, line, listed)
+    causes = {truth["cause"], *truth.get("also_accept", [])}
+    first = report["causes"][0]["id"] if report.get("causes") else "-"
+    step = report.get("trip", {}).get("step")
+    return Score(
+        detected=True,
+        step=step in truth["step"],
+        phase=origin.get("phase") in phases,
+        line=on_line if truth.get("line_scored") else None,
+        op=_op(truth.get("op"), origin),
+        cause=first in causes,
+        said=f"{origin.get('phase')} {origin.get('op')} {origin.get('node', '')} :{line} step {step} {first} "
+        f"{'' if report.get('replay', {}).get('faithful') else 'UNFAITHFUL'}",
+    )
+
+
+def _op(wanted: str | None, origin: dict[str, Any]) -> bool | None:
+    if wanted in (None, "none", "ingest"):
+        return None
+    if wanted.endswith(("Backward0", "Backward1", "AccumulateGrad")):
+        return origin.get("node") == wanted
+    return base(origin.get("op", "")) == base(wanted)
+
+
+def base(op: str) -> str:
+    """`log` of `aten.log.default`, `aten::log` and `aten.log_`."""
+    parts = op.replace("::", ".").split(".")
+    return (parts[1] if len(parts) > 1 else parts[0]).rstrip("_")

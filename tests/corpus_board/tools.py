@@ -1,0 +1,67 @@
+"""What is run on a program: nanscope, nothing, or torch's own anomaly mode."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.corpus_board.warm import Ran, run
+
+PROGRAM = "program.py"
+
+
+def write(folder: Path, source: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / PROGRAM).write_text(source)
+
+
+def watched(folder: Path, source: str, fix: bool = False, options: list[str] | None = None) -> tuple[Ran, dict[str, Any] | None]:
+    """The program under `nanscope run`; the report if one was written."""
+    write(folder, source)
+
+    def action() -> int:
+        from nanscope import _core
+        from nanscope.run import run as nanscope_run
+
+        command = ["nanscope", "run", "--json", "report.json", "--out", "run", *(options or []), PROGRAM]
+        return nanscope_run(_core.parse(command))
+
+    ran = run(folder, action, {"FIX": "1"} if fix else {"FIX": ""})
+    report = folder / "report.json"
+    return ran, json.loads(report.read_text()) if report.exists() else None
+
+
+def plain(folder: Path, source: str, fix: bool = False) -> Ran:
+    """The program by itself."""
+    write(folder, source)
+    return run(folder, _execute, {"FIX": "1"} if fix else {"FIX": ""})
+
+
+def _execute() -> int:
+    sys.argv = [PROGRAM]
+    sys.path.insert(0, "")
+    runpy.run_path(PROGRAM, run_name="__main__")
+    return 0
+
+
+def anomaly_line(folder: Path, source: str) -> int | None:
+    """The line that `torch.autograd.set_detect_anomaly(True)` points at; `None` when it says nothing."""
+    write(folder, source)
+
+    def action() -> int:
+        import torch
+
+        torch.autograd.set_detect_anomaly(True)
+        return _execute()
+
+    ran = run(folder, action, {"FIX": ""})
+    if "returned nan values" not in ran.err:
+        return None
+    forward = ran.err.split("Traceback of forward call that caused the error", 1)
+    text = forward[1].split("Traceback (most recent call last)")[0] if len(forward) > 1 else ""
+    lines = re.findall(rf'File "[^"]*{re.escape(PROGRAM)}", line (\d+)', text)
+    return int(lines[-1]) if lines else 0

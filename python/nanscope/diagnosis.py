@@ -32,6 +32,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     plain = trip.plain()
     if ledger.get("trip_entry") is not None:
         plain["entry"] = ledger["trip_entry"]
+    plain["also"] = ledger.pop("also", [])
     ledger.pop("trip_entry", None)
     folder = watcher._folder
     folder.trip(plain)
@@ -63,6 +64,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
             player.problems.append("the replay did not reproduce the bad value")
         ledger.update(faithful=reproduced and same and not player.problems, events=len(player.events))
         ledger["trip_entry"] = entry
+        ledger["also"] = bad_gradients(player, tracer)
         ledger["warnings"] = player.problems
     except Unplayable as error:
         ledger["warnings"] = [f"the step could not be replayed: {error}"]
@@ -93,6 +95,12 @@ def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
     if trip.where == "output":
         entry = next((i for i in reversed(range(len(entries))) if bad(i)), None)
     return entry, bad(entry)
+
+
+def bad_gradients(player: Player, tracer: Tracer) -> list[int]:
+    """Entries that wrote gradients which are not finite, each once."""
+    found = {tracer.entry_of(g) for g in player.gradients.values() if g is not None}
+    return sorted(i for i in found if i is not None and any(births_bad(a) for a in tracer.entries[i]["outputs"]))
 
 
 def births_bad(arg: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ PROGRAM = "program.py"
 
 
 def write(folder: Path, source: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     (folder / PROGRAM).write_text(source)
 
 

@@ -54,7 +54,16 @@ fn a_killed_run_tells_what_its_steps_tell() {
 fn a_log_cut_at_any_byte_is_explained() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("run");
-    let trip = Trip { step: 5, rank: 0, where_: Where::Loss, name: None, kind: "nan".into(), loss: None, entry: None };
+    let trip = Trip {
+        step: 5,
+        rank: 0,
+        where_: Where::Loss,
+        name: None,
+        kind: "nan".into(),
+        loss: None,
+        entry: None,
+        also: vec![],
+    };
     killed(&folder).trip(&trip).unwrap();
     let log = folder.join(log_file(0));
     let bytes = fs::read(&log).unwrap();

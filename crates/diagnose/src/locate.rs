@@ -70,7 +70,8 @@ const MIXING: &[&str] = &[
 pub fn locate(ledger: &Ledger, trip: &Trip) -> Option<Located> {
     let search = Search { ledger, meant: Meant::of(ledger) };
     let start = trip.entry.filter(|&entry| search.writes_bad(entry)).or_else(|| search.last_bad())?;
-    search.from(start)
+    let also = trip.also.iter().copied().filter(|&entry| search.writes_bad(entry));
+    search.from(std::iter::once(start).chain(also).collect())
 }
 
 struct Search<'a> {
@@ -99,10 +100,14 @@ impl Search<'_> {
         (0..self.ledger.entries.len()).rev().find(|&i| self.writes_bad(i) && !self.meant.entry(i))
     }
 
-    fn from(&self, start: usize) -> Option<Located> {
+    /// The first start is what tripped, the others are gradients that are bad as well.
+    fn from(&self, starts: Vec<usize>) -> Option<Located> {
         let mut seen: Vec<Option<Step>> = vec![None; self.ledger.entries.len()];
-        seen[start] = Some(Step { towards_trip: None, healed: false });
-        let mut todo = vec![start];
+        for &start in &starts {
+            seen[start] = Some(Step { towards_trip: None, healed: false });
+        }
+        // The last is taken up first: what reaches the trip itself is followed before what reaches a gradient only.
+        let mut todo: Vec<usize> = starts.into_iter().rev().collect();
         let mut births: Vec<Birth> = vec![];
         let mut meant_births: Vec<Birth> = vec![];
         while let Some(index) = todo.pop() {
@@ -119,7 +124,8 @@ impl Search<'_> {
                 list.push(Birth::Entry { entry: index });
             }
         }
-        let birth = births.into_iter().min_by_key(|b| b.entry()).or(meant_births.into_iter().max_by_key(|b| b.entry()))?;
+        let birth =
+            births.into_iter().min_by_key(|b| b.entry()).or(meant_births.into_iter().max_by_key(|b| b.entry()))?;
         let mut path = vec![birth.entry()];
         let mut surfaced = None;
         while let Some(Step { towards_trip: Some(next), healed }) = seen[path[path.len() - 1]] {
@@ -157,7 +163,9 @@ impl Search<'_> {
     }
 
     fn is_mixed_data(&self, entry: &Entry, arg: &Arg) -> bool {
-        matches!(arg.source, Some(Source::Data { .. })) && MIXING.contains(&base(&entry.op))
+        matches!(arg.source, Some(Source::Data { .. }))
+            && MIXING.contains(&base(&entry.op))
+            && !(arg.name == "self" && entry.op.contains("add"))
     }
 }
 

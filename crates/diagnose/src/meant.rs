@@ -70,13 +70,20 @@ impl Meant {
             any = true;
             only &= only_neginf(arg);
         }
-        if !any || !only || entry.phase == Phase::Backward || !CARRIERS.contains(&base(&entry.op)) {
+        let carries = CARRIERS.contains(&base(&entry.op)) || Self::is_added_mask(entry);
+        if !any || !only || entry.phase == Phase::Backward || !carries {
             return false;
         }
         let literal = entry.scalars.values().any(|x| x.0 == f64::NEG_INFINITY);
         let mut bad_inputs = entry.inputs.iter().filter(|arg| is_bad(arg)).peekable();
         let from_inputs = bad_inputs.peek().is_some();
         bad_inputs.all(|arg| self.arg(arg)) && (literal || from_inputs)
+    }
+
+    /// A product with an additive mask, as `baddbmm(mask, q, k)`: the mask is added, the factors are not masked.
+    fn is_added_mask(entry: &Entry) -> bool {
+        matches!(base(&entry.op), "baddbmm" | "addmm" | "addbmm" | "addmv" | "addcmul")
+            && entry.inputs.iter().filter(|arg| is_bad(arg)).all(|arg| arg.name == "self")
     }
 
     /// True when whatever is bad in `arg` was meant.

@@ -1,8 +1,8 @@
 //! A report from what is in the run folder.
 
 use nanscope_trace::schema::{
-    Arg, Cause, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord, Trip,
-    Verdict, Where,
+    Arg, Cause, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord,
+    Trip, Verdict, Where,
 };
 
 use crate::case::Case;

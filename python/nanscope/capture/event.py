@@ -63,18 +63,19 @@ class Event:
 class Tape:
     """The events since the last optimizer step, and the outside tensors they read.
 
-    `held` maps `id(tensor)` to `(tensor, version when first read)`; `originals` maps it to `(tensor, copy made before the
-    first in-place change)`.
+    `held` maps `id(tensor)` to `(tensor, version when first read)` for pinned events, `read` to a weak reference for the
+    others; `originals` maps it to `(tensor, copy made before the first in-place change)`.
     """
 
-    __slots__ = ("events", "held", "originals", "overflow", "read", "storages", "unsafe")
+    __slots__ = ("events", "fresh", "held", "originals", "overflow", "read", "storages", "unsafe")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.held: dict[int, tuple[Any, int]] = {}
-        self.read: set[int] = set()
+        self.read: dict[int, Any] = {}
         self.originals: dict[int, tuple[Any, Any]] = {}
-        self.storages: dict[int, int] | None = None
+        self.fresh: list[Any] = []  # weak references to outside tensors whose storage was not looked at yet
+        self.storages: dict[int, Any] = {}  # storage -> weak reference to the outside tensor read through it
         self.overflow = False
         self.unsafe: list[str] = []  # reasons why a replay cannot be exact
 

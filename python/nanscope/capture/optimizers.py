@@ -65,7 +65,7 @@ def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
             recorder.leave(popped)
 
     handles = [register_optimizer_step_pre_hook(pre), register_optimizer_step_post_hook(post)]
-    undo = [_zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
+    undo = [_new_group(recorder), _zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
 
     def uninstall() -> None:
         for handle in handles:
@@ -90,6 +90,27 @@ def _closure(recorder: Recorder, steps: Steps, optimizer: Any, closure: Any) -> 
         return result
 
     return wrapped
+
+
+def _new_group(recorder: Recorder) -> Callable[[], None]:
+    """What an optimizer trains is state from outside the step, however it was made; what made it is no part of a step."""
+    original = Optimizer.add_param_group
+
+    def add_param_group(self: Any, group: dict[str, Any]) -> Any:
+        result = original(self, group)
+        if recorder.depth == 0 and recorder.live():
+            for p in self.param_groups[-1]["params"]:
+                recorder.made.pop(id(p), None)
+            if not recorder.backward_done:
+                recorder.boundary()
+        return result
+
+    Optimizer.add_param_group = add_param_group  # type: ignore[method-assign]
+
+    def uninstall() -> None:
+        Optimizer.add_param_group = original  # type: ignore[method-assign]
+
+    return uninstall
 
 
 def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:

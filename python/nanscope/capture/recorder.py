@@ -124,10 +124,14 @@ class Recorder:
             made = self.made.get(id(value))
             if made is not None and made() is value:
                 return Ref(made.event, made.position)
+            key = id(value)
             if tape is not None:
-                tape.held.setdefault(id(value), (value, value._version if not value.is_inference() else 0))
-            else:
-                self.tape.read.add(id(value))
+                if key not in tape.held:
+                    tape.held[key] = (value, value._version if not value.is_inference() else 0)
+                    tape.fresh.append(weakref.ref(value))
+            elif key not in self.tape.read:
+                self.tape.read[key] = weak = weakref.ref(value)
+                self.tape.fresh.append(weak)
             return value
         kind = type(value)
         if kind is tuple:
@@ -166,34 +170,25 @@ class Recorder:
     def before_change(self, target: Tensor) -> str:
         """What an in-place change of `target` means: `made` (an event's output), `read` (an outside tensor that the tape has
         read; its first value is kept) or `unread` (nothing on the tape depends on its old value)."""
-        if self.producer(target) is not None:
-            base = self._outside_base(target)
-            if base is not None:
-                self._keep_original(base)
-            return "made"
         base = self._outside_base(target)
+        if base is None and self.producer(target) is None and self._in_module(target):
+            base = target
         if base is not None:
             self._keep_original(base)
-            return "read"
-        if id(target) in self.tape.read:
-            self._keep_original(target)
-            return "read"
-        if self._in_module(target):
-            self._keep_original(target)
-            return "read"
-        return "unread"
+        if self.producer(target) is not None:
+            return "made"
+        return "unread" if base is None else "read"
 
     def _outside_base(self, target: Tensor) -> Tensor | None:
+        """The outside tensor that the tape has read and that shares memory with `target`."""
         tape = self.tape
-        if not tape.held:
-            return None
-        if id(target) in tape.held:
-            return target
-        storages = tape.storages
-        if storages is None or len(storages) != len(tape.held):
-            storages = tape.storages = {storage_id(t): key for key, (t, _) in tape.held.items()}
-        key = storages.get(storage_id(target))
-        return None if key is None else tape.held[key][0]
+        for weak in tape.fresh:
+            tensor = weak()
+            if tensor is not None:
+                tape.storages.setdefault(storage_id(tensor), weak)
+        tape.fresh.clear()
+        weak = tape.storages.get(storage_id(target)) if tape.storages else None
+        return None if weak is None else weak()
 
     def _in_module(self, target: Tensor) -> bool:
         if isinstance(target, torch.nn.Parameter) or target.grad_fn is None:
@@ -239,7 +234,8 @@ class Recorder:
         last = max((i for i, e in enumerate(old.events) if e.kind == "backward"), default=-1)
         new = Tape()
         new.events = old.events[last + 1 :]
-        new.held, new.read, new.originals = dict(old.held), set(old.read), dict(old.originals)
+        new.held, new.read, new.originals = dict(old.held), dict(old.read), dict(old.originals)
+        new.fresh, new.storages = list(old.fresh), dict(old.storages)
         old.events = old.events[: last + 1]
         self.tape = new
         self.backwards = 0

@@ -62,10 +62,9 @@ def describe(
         found = values.at(tensor, index, shape) if index is not None else None
         if found is not None and tensor.dtype is not torch.bool:
             arg["index"], arg["value"] = found[0], values.number(found[1])
-    if entry["phase"] != "backward":
-        reference = _reference(op, *(before if before is not None else (args, kwargs)))
-        if reference is not None:
-            entry["reference"] = reference
+    reference = _reference(op, *(before if before is not None else (args, kwargs)))
+    if reference is not None:
+        entry["reference"] = reference
 
 
 def _bad(arg: dict[str, Any]) -> int:
@@ -82,7 +81,10 @@ def _index(arg: dict[str, Any], tensor: Tensor) -> list[int] | None:
     arg["census"] = values.census(tensor)
     if arg["census"] is None or arg["census"].get("first_bad") is None or tensor.is_complex():
         return None
-    index = values.unravel(arg["census"]["first_bad"], tensor.shape)
+    first = arg["census"]["first_bad"]
+    if 0 < arg["counts"]["nan"] < _bad(arg):  # infinities may have been meant; a NaN never is
+        first = int(torch.isnan(tensor.detach()).reshape(-1).nonzero()[0])
+    index = values.unravel(first, tensor.shape)
     found = values.at(tensor, index, tensor.shape)
     arg["index"] = index
     if found is not None:
@@ -108,6 +110,8 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
     """The operator once more in float64 from the same inputs."""
     if any(part in op.base for part in _RANDOM):
         return None
+    if op.writes and any(t.numel() > COPY_MAX for _, t in op.results(args, kwargs, None)):
+        return None  # the target was not copied, and must not be written twice
     try:
         result = op.func(*_map(args, _wide), **_map(kwargs, _wide))
     except _REFUSED:  # no float64 kernel, or an argument that cannot be widened

@@ -73,11 +73,21 @@ def outermost(roots: list[torch.nn.Module]) -> list[torch.nn.Module]:
 
 
 def variable(value: Any) -> str | None:
-    """Name of a global of the program that is bound to `value`."""
+    """How the program would write `value`: a global of `__main__`, or an element of a global list, tuple or dict."""
     main = sys.modules.get("__main__")
-    for name, bound in list(vars(main).items()) if main is not None else ():
-        if bound is value and not name.startswith("_"):
+    bound = [(n, v) for n, v in list(vars(main).items()) if not n.startswith("_")] if main is not None else []
+    for name, item in bound:
+        if item is value:
             return name
+    for name, item in bound:
+        if type(item) in (list, tuple):
+            for i, element in enumerate(item):
+                if element is value:
+                    return f"{name}[{i}]"
+        elif type(item) is dict:
+            for key, element in item.items():
+                if element is value:
+                    return f"{name}[{key!r}]"
     return None
 
 

@@ -18,9 +18,11 @@ from nanscope.capture.recorder import flatten, storage_id
 from nanscope.replay import births, values
 from nanscope.replay.names import Names, arguments, function_name
 from nanscope.replay.operators import Operator, Operators
+from nanscope.replay.player import Player
 from nanscope.replay.places import place as make_place
 
 Tensor = torch.Tensor
+RUN_CODE = Player._run.__code__
 SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
 
 
@@ -46,7 +48,6 @@ class Tracer(TorchDispatchMode):
         self._autocast: str | None = None
         self._modules: list[str] = []
         self._tainted: set[int] = set()
-        self._stop: Any = None
 
     # ---- events
 
@@ -63,7 +64,6 @@ class Tracer(TorchDispatchMode):
         if event.kind == "backward":
             root = args[0] if isinstance(args[0], Tensor) else args[0][0]
             self.loss_entry = self.writers.get(storage_id(root), self.loss_entry)
-        self._stop = sys._getframe()
         with self, self._named_modules():
             yield
 
@@ -174,9 +174,11 @@ class Tracer(TorchDispatchMode):
     def _where(self, node: Any) -> tuple[Any, str | None, str]:
         """Innermost user line below the event, running module, phase."""
         frame = sys._getframe(2)
-        stop, found, checkpoint, function, hook = self._stop, None, False, False, True
-        while frame is not None and frame is not stop:
+        found, checkpoint, function, hook = None, False, False, True
+        while frame is not None:
             code = frame.f_code
+            if code is RUN_CODE:  # above it lies the program as it was at the trip
+                break
             if found is None and is_user(code):
                 found = (code, frame.f_lasti, frame.f_lineno)
             name = code.co_filename

@@ -93,6 +93,9 @@ pub struct Trip {
     /// Ledger entry that wrote the value, where a ledger exists.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entry: Option<usize>,
+    /// Entries that wrote gradients which were bad in the same replay.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub also: Vec<usize>,
 }
 
 /// How a run ended; the last frame of a log that was closed.

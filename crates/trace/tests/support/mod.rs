@@ -40,6 +40,7 @@ pub fn trip() -> Trip {
         kind: "nan".into(),
         loss: Some(Num(f64::INFINITY)),
         entry: None,
+        also: vec![],
     }
 }
 

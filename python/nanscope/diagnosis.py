@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
 import time
+import traceback
+from collections.abc import Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +16,7 @@ import torch
 
 from nanscope import _core
 from nanscope.capture.event import closure
+from nanscope.replay import rerun
 from nanscope.replay.names import Names
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.tracer import Tracer
@@ -28,19 +33,51 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     names = Names(trip.roots, list(watcher.optimizers))
     if trip.tensor is not None and trip.where in ("gradient", "parameter", "buffer", "state"):
         trip.name = trip.name or names.of(trip.tensor) or "a tensor without a name"
-    ledger = replay(watcher, trip, names)
+    with said(watcher, trip):
+        ledger = replay(watcher, trip, names)
+    if not ledger["faithful"]:
+        ledger = rerun.instead(watcher, trip, ledger)
     plain = trip.plain()
     if ledger.get("trip_entry") is not None:
         plain["entry"] = ledger["trip_entry"]
     plain["also"] = ledger.pop("also", [])
     ledger.pop("trip_entry", None)
-    folder = watcher._folder
+    folder = watcher.run_folder
     folder.trip(plain)
     text = folder.ledger(ledger)
-    end = folder.ending("stopped", None, watcher.clock.completed(), watcher._total_nanos / 1e9)
+    end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
     report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end)))
     folder.report(report)
     return report
+
+
+def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any]:
+    """The report when the diagnosis itself has failed: the trip, and what went wrong."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    text = f"nanscope failed while it diagnosed the trip: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+    watcher.warn(text)
+    folder = watcher.run_folder
+    ledger = {"entries": [], "events": 0, "operators": 0, "faithful": False, "method": "tape", "seconds": 0.0, "warnings": [text]}
+    plain = trip.plain()
+    end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
+    report: dict[str, Any] = json.loads(
+        _core.diagnose(json.dumps(folder.info), json.dumps(plain), json.dumps(ledger), json.dumps(end))
+    )
+    folder.report(report)
+    return report
+
+
+@contextlib.contextmanager
+def said(watcher: Watcher, trip: Trip) -> Iterator[None]:
+    """One line on stderr when a replay takes long enough for a person to wonder."""
+    text = f"step {trip.step}: {trip.where} is {trip.kind}; running the step again under observation"
+    timer = threading.Timer(SLOW_SECONDS, say, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
@@ -49,7 +86,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
     events = closure(trip.tape)
-    tracer = Tracer(names, watcher.recorder.empties, unpack_codes(events))
+    tracer = Tracer(watcher.recorder.empties, unpack_codes(events))
     ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(trip)}
     player = None
     try:
@@ -68,7 +105,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
         ledger["warnings"] = player.problems
     except Unplayable as error:
         ledger["warnings"] = [f"the step could not be replayed: {error}"]
-    ledger["entries"] = tracer.ledger()
+    ledger["entries"] = tracer.ledger(names)
     ledger["operators"] = tracer.operators
     ledger["seconds"] = time.perf_counter() - start
     return ledger

@@ -81,9 +81,12 @@ class Folder:
         self._log.close()
         self._log = None
 
+    def seconds(self) -> float:
+        """Wall-clock seconds since the run began."""
+        return (time.perf_counter_ns() - self._zero) / 1e9
+
     def ending(self, how: str, status: int | None, steps: int, watch_seconds: float) -> dict[str, Any]:
-        seconds = (time.perf_counter_ns() - self._zero) / 1e9
-        end: dict[str, Any] = {"how": how, "steps": steps, "seconds": seconds, "watch_seconds": watch_seconds}
+        end: dict[str, Any] = {"how": how, "steps": steps, "seconds": self.seconds(), "watch_seconds": watch_seconds}
         if status is not None:
             end["status"] = status
         return {**end, "warnings": self.warnings}

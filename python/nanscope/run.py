@@ -37,11 +37,26 @@ def run(command: Any) -> int:
             on_trip=command.on_trip,
             out=command.out,
             diagnose_first=command.diagnose_first,
+            again={"script": command.script, "module": command.module, "args": command.args, "states": states()},
         )
     except OSError as error:
         sys.stderr.write(f"nanscope run: {error}\n")
         return 2
     return watched(program, watcher, command)
+
+
+def states() -> dict[str, Any]:
+    """States of the generators that no seed of the program may set; a rerun begins from the same."""
+    import random
+
+    import numpy
+
+    version, internal, gauss = random.getstate()
+    name, keys, position, has_gauss, cached = numpy.random.get_state(legacy=True)
+    return {
+        "random": [version, list(internal), gauss],
+        "numpy": [name, keys.tolist(), position, has_gauss, cached],
+    }
 
 
 def watched(program: Program, watcher: Any, command: Any) -> int:

@@ -85,10 +85,10 @@ def scalar(tensor: Tensor) -> float | None:
     return float(tensor.detach().item())
 
 
-def vouched(optimizer: Any, largest: float) -> bool:
-    """True when finite gradients up to `largest` cannot make this optimizer write a value that is not finite."""
+def vouched(optimizer: Any) -> bool:
+    """True when gradients below `GRADIENT_VOUCHED` cannot make this optimizer write a value that is not finite."""
     kind = type(optimizer)
-    if not kind.__module__.startswith("torch.optim") or not largest < GRADIENT_VOUCHED:
+    if not kind.__module__.startswith("torch.optim"):
         return False
     name = kind.__name__
     if name not in _SECOND_MOMENT and name not in _PLAIN:

@@ -30,10 +30,18 @@ class Watcher:
     """One watched run. `start` installs capture, `finish` removes it and writes the end of the run folder."""
 
     def __init__(
-        self, *, script: str, argv: list[str], on_trip: str = "stop", out: str | None = None, diagnose_first: int = 1
+        self,
+        *,
+        script: str,
+        argv: list[str],
+        on_trip: str = "stop",
+        out: str | None = None,
+        diagnose_first: int = 1,
+        again: dict[str, Any] | None = None,
+        arm: int | None = None,
     ) -> None:
-        self._folder = Folder(out, script, argv)
-        self.folder = self._folder.path
+        self.run_folder = Folder(out, script, argv)
+        self.folder = self.run_folder.path
         self.on_trip = on_trip
         self.left = diagnose_first
         self.report: dict[str, Any] | None = None
@@ -46,12 +54,14 @@ class Watcher:
         self.handled: Trip | None = None  # one that the program itself has stepped over
         self.diagnosing = False
         self.stopped = False
-        self.arm: int | None = None  # a rerun traces this step as it happens
+        self.again = again  # how to run the program once more, where that is possible
+        self.arm = arm  # in a rerun: the step to be traced as it happens
         self.live: Any = None
         self._loss: float | None = None
         self._device_loss: tuple[Event, Tensor] | None = None
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
+        self._settings: dict[int, tuple[Any, bool]] = {}
         self._gradients: signals.Gradients | None = None
         self._unscaled_finite = False
         self._step_event: Event | None = None
@@ -82,6 +92,13 @@ class Watcher:
             data.install(recorder),
         ]
         os.register_at_fork(after_in_child=self._in_child)
+        self._arm_if_due(0)
+
+    def _arm_if_due(self, step: int) -> None:
+        if self.arm is not None and step >= self.arm and self.live is None:
+            from nanscope.replay.rerun import Live
+
+            self.live = Live(self.recorder)
 
     def stop(self) -> None:
         """Removes capture; what was patched is as it was."""
@@ -89,6 +106,8 @@ class Watcher:
         if _active is self:
             _active = None
         self.recorder.closed = True
+        if self.live is not None:
+            self.live.stop()
         for step in reversed(self._uninstall):
             step()
         self._uninstall = []
@@ -97,14 +116,12 @@ class Watcher:
         """A forked process (a worker of a DataLoader, say) is not watched."""
         if _active is self:
             self.stop()
-            self._folder.abandon()
+            self.run_folder.abandon()
 
     # ---- what capture tells
 
     def module_called(self, module: torch.nn.Module, found: list[Tensor]) -> None:
-        """An outermost module has returned. Outputs of an evaluation that are nothing but NaN are a trip."""
-        if torch.is_grad_enabled():
-            return
+        """An outermost module has returned without a graph. Outputs of an evaluation that are nothing but NaN are a trip."""
         for tensor in found:
             if tensor.is_floating_point() and tensor.numel() and tensor.device.type == "cpu":
                 if tensor.numel() <= 1 << 16 and bool(torch.isnan(tensor).all()):
@@ -115,10 +132,12 @@ class Watcher:
     def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
         """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
         start = time.perf_counter_ns()
-        root = roots[0] if roots else None
-        if root is not None and root.numel() == 1 and root.is_floating_point():
-            if root.device.type == "cpu":
-                self._loss_read(event, root, root.detach().item())
+        if len(roots) == 1 and roots[0].numel() == 1:
+            root = roots[0]
+            if root.is_cpu:
+                value = root.item()
+                if type(value) is float:
+                    self._loss_read(event, root, value)
             else:
                 self._device_loss = (event, root.detach())
         self._own_nanos += time.perf_counter_ns() - start
@@ -179,13 +198,23 @@ class Watcher:
             if leave_out:
                 return True
             start = time.perf_counter_ns()
-        self._vouched = signals.vouched(optimizer, gradients.largest)
+        self._vouched = self._vouch(optimizer, gradients.largest)
         self._snapshot = None
         if not self._vouched:
             self._step_event = recorder.event("step", optimizer, random=True)
             self._take_snapshot(optimizer)
+        if self.live is not None:
+            recorder.tell(recorder.event("step", optimizer), (), {})
         self._own_nanos += time.perf_counter_ns() - start
         return False
+
+    def _vouch(self, optimizer: Any, largest: float) -> bool:
+        """`signals.vouched`, looked at again only when a setting has changed."""
+        settings = [(g.get("lr"), g.get("eps"), g.get("weight_decay"), len(g["params"])) for g in optimizer.param_groups]
+        known = self._settings.get(id(optimizer))
+        if known is None or known[0] != settings:
+            self._settings[id(optimizer)] = known = (settings, signals.vouched(optimizer))
+        return known[1] and largest < signals.GRADIENT_VOUCHED
 
     def after_step(self, optimizer: Any, skipped: bool) -> None:
         """The update was made, or left out."""
@@ -229,12 +258,14 @@ class Watcher:
         self._own_nanos = 0
         self._total_nanos += own
         scale = self._scale()
-        self._folder.step(
+        self.run_folder.step(
             step, own, self._loss,
             None if gradients is None else gradients.norm, None if gradients is None else gradients.largest,
             scale, signals.learning_rate(optimizer), skipped,
         )  # fmt: skip
         self._loss = None
+        if self.arm is not None:
+            self._arm_if_due(self.clock.now())
 
     def _scale(self) -> float | None:
         scale = getattr(self.scaler, "_scale", None)
@@ -254,7 +285,7 @@ class Watcher:
         self._gradients = None
         self.clock.stepped(self)
         self.recorder.boundary()
-        self._folder.step(step, 0, self._loss, None, None, self._scale(), None, False)
+        self.run_folder.step(step, 0, self._loss, None, None, self._scale(), None, False)
         self._loss = None
 
     # ---- trips
@@ -328,9 +359,10 @@ class Watcher:
             self.diagnosing = True
             popped = self.recorder.enter()
             try:
-                from nanscope.diagnosis import diagnose
-
-                self.report = diagnose(self, trip)
+                if self.live is not None:
+                    self.live.deliver(self, trip)
+                else:
+                    self.report = self._diagnosed(trip)
             finally:
                 self.recorder.leave(popped)
                 self.diagnosing = False
@@ -338,6 +370,15 @@ class Watcher:
             self.stopped = True
             raise Stop
         return self.on_trip == "skip"
+
+    def _diagnosed(self, trip: Trip) -> dict[str, Any]:
+        """The report; if nanscope itself fails, one that says so and holds the trip."""
+        from nanscope.diagnosis import diagnose, undiagnosed
+
+        try:
+            return diagnose(self, trip)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            return undiagnosed(self, trip, error)
 
     # ---- the end
 
@@ -352,9 +393,9 @@ class Watcher:
             popped = self.recorder.enter()
             self.recorder.leave(popped)
             self.stop()
-            self._folder.end(how, status, self.clock.completed(), self._total_nanos / 1e9)
+            self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
             if self.report is None and os.getpid() == self._pid:
-                self._folder.report_after(self.finite_report())
+                self.run_folder.report_after(self.finite_report())
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder
         popped = recorder.enter()
@@ -398,7 +439,7 @@ class Watcher:
 
         from nanscope import _core
 
-        folder = self._folder
+        folder = self.run_folder
         report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), None, None, json.dumps(folder.closing)))
         return report
 
@@ -410,11 +451,15 @@ class Watcher:
 
     def text(self, colour: bool) -> str:
         """The report for a terminal."""
-        return self._folder.text(self.report, colour) if self.report is not None else ""
+        return self.run_folder.text(self.report, colour) if self.report is not None else ""
+
+    def own_seconds(self) -> float:
+        """Seconds spent in nanscope so far, replays not counted."""
+        return self._total_nanos / 1e9
 
     def warn(self, text: str) -> None:
         """Says something once, on stderr and in the run folder. Never raises into the loop."""
         if text not in self._warned:
             self._warned.add(text)
-            self._folder.note(text)
+            self.run_folder.note(text)
             sys.stderr.write(f"nanscope: {text}\n")

@@ -115,6 +115,13 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Whoever let go of the log without closing it is no longer there to be told.
+        let _ = self.writer().close();
+    }
+}
+
 /// `OSError` (its subclass by kind) for what the system refused, `ValueError` for data at fault.
 pub(crate) fn raised(error: Error) -> PyErr {
     match error.io_kind() {

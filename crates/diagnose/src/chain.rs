@@ -1,19 +1,19 @@
 //! The path from the origin to the trip, one link a line of the program.
 
-use nanscope_trace::schema::{Entry, Ledger, Link, Phase, Trip, Where};
+use nanscope_trace::schema::{Entry, Ledger, Link, Phase, Source};
 
 use crate::locate::{Birth, Located};
 use crate::text;
 
-/// Links from the origin to the trip. Operators that follow each other on one line in one phase are one link.
-pub(crate) fn links(ledger: &Ledger, trip: &Trip, located: &Located) -> Vec<Link> {
+/// Links from the origin to the last operator before the trip. Operators that follow each other on one line in one phase are one link.
+pub(crate) fn links(ledger: &Ledger, located: &Located) -> Vec<Link> {
     let mut links: Vec<Link> = vec![];
     if let Birth::Outside { entry, input } = located.birth {
         let arg = &ledger.entries[entry].inputs[input];
         if let Some(source) = &arg.source {
             let text = format!("{}: {}", text::source(source), text::bad_of(arg));
             let phase = match source {
-                nanscope_trace::schema::Source::Data { .. } => Phase::Data,
+                Source::Data { .. } => Phase::Data,
                 _ => Phase::Param,
             };
             links.push(Link { phase, op: None, node: None, file: None, line: None, module: None, text });
@@ -30,7 +30,6 @@ pub(crate) fn links(ledger: &Ledger, trip: &Trip, located: &Located) -> Vec<Link
             _ => links.push(link),
         }
     }
-    links.push(end(ledger, trip, located));
     links
 }
 
@@ -54,19 +53,4 @@ fn link(entry: &Entry, surfaced: bool) -> Link {
         module: entry.module.clone(),
         text,
     }
-}
-
-fn end(ledger: &Ledger, trip: &Trip, located: &Located) -> Link {
-    let phase = located.path.last().map_or(Phase::Forward, |&i| ledger.entries[i].phase);
-    let what = match trip.where_ {
-        Where::Loss => "the loss".to_owned(),
-        Where::Gradient => format!("the gradient of {}", trip.name.as_deref().unwrap_or("a parameter")),
-        Where::Parameter => format!("the parameter {}", trip.name.as_deref().unwrap_or("without a name")),
-        Where::Buffer => format!("the buffer {}", trip.name.as_deref().unwrap_or("without a name")),
-        Where::State => format!("the optimizer's {}", trip.name.as_deref().unwrap_or("state")),
-        Where::Output => format!("the output of {}", trip.name.as_deref().unwrap_or("the last call")),
-        _ => "the trip".to_owned(),
-    };
-    let text = format!("{what} is {} at step {}", trip.kind, trip.step);
-    Link { phase, op: None, node: None, file: None, line: None, module: None, text }
 }

@@ -36,7 +36,7 @@ pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger
     if let Some(located) = &located {
         let case = Case { ledger, trip, located };
         report.origin = Some(origin(&case));
-        report.chain = chain::links(ledger, trip, located);
+        report.chain = chain::links(ledger, located);
         report.causes = causes(&case);
         report.fixes = rules::advice(&report.causes);
     }

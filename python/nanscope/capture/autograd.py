@@ -22,42 +22,19 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
 
     def of_tensor(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> Any:
         if recorder.depth or not recorder.live():
-            return tensor_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-        return _record("backward", tensor_backward, (self, gradient, retain_graph, create_graph), {"inputs": inputs}, [self])
+            return tensor_backward(self, gradient, retain_graph, create_graph, inputs)
+        return record(recorder, loss, "backward", tensor_backward, (self, gradient, retain_graph, create_graph, inputs), {}, [self])
 
     def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():
             return backward(tensors, *args, **kwargs)
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        return _record("backward", backward, (roots, *args), kwargs, roots)
+        return record(recorder, loss, "backward", backward, (roots, *args), kwargs, roots)
 
     def of_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():
             return grad(outputs, *args, **kwargs)
-        return _record("grad", grad, (outputs, *args), kwargs, [])
-
-    def _record(kind: str, function: Any, args: Any, kwargs: Any, roots: list[torch.Tensor]) -> Any:
-        popped = recorder.enter()
-        try:
-            event = recorder.event(kind, function, random=True)
-            tape = recorder.tape
-            # Before the call: what is read is known even if the pass raises.
-            event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
-            recorder.pin(event)
-            if kind == "backward":
-                loss(event, roots)
-                recorder.backward_done = True
-                recorder.backwards += 1
-            try:
-                result = function(*args, **kwargs)
-            except Exception:
-                event.failed = True
-                raise
-            if result is not None:
-                recorder.outputs(event, result)
-            return result
-        finally:
-            recorder.leave(popped)
+        return record(recorder, loss, "grad", grad, (outputs, *args), kwargs, [])
 
     torch.Tensor.backward = of_tensor  # type: ignore[method-assign, assignment]
     torch.autograd.backward = of_autograd  # type: ignore[assignment]
@@ -69,3 +46,34 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
         torch.autograd.grad = grad
 
     return uninstall
+
+
+def record(
+    recorder: Recorder, loss: Loss, kind: str, function: Any, args: Any, kwargs: Any, roots: list[torch.Tensor]
+) -> Any:
+    """Runs one pass as an event. In a traced step this frame separates the program's line from what runs in backward."""
+    popped = recorder.enter()
+    try:
+        # The generators are not recorded: what came before on the tape leaves them as they were.
+        event = recorder.event(kind, function)
+        tape = recorder.tape
+        # Before the call: what is read is known even if the pass raises.
+        event.args = recorder.encode(args, tape)
+        if kwargs:
+            event.kwargs = recorder.encode(kwargs, tape)
+        recorder.pin(event)
+        recorder.tell(event, args, kwargs)
+        if kind == "backward":
+            loss(event, roots)
+            recorder.backward_done = True
+            recorder.backwards += 1
+        try:
+            result = function(*args, **kwargs)
+        except Exception:
+            event.failed = True
+            raise
+        if result is not None:
+            recorder.outputs(event, result)
+        return result
+    finally:
+        recorder.leave(popped)

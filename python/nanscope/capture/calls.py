@@ -70,6 +70,7 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
         if recorder.updated:
             recorder.on_manual_step()
         event = recorder.event("call", function, random=True)
+        recorder.tell(event, args, kwargs)
         try:
             result = function(*args, **kwargs)
         except Exception:

@@ -23,41 +23,24 @@ class Event:
     `place` is `(code, instruction offset, line)` of the caller in user code: three references, no frame is held.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "args",
-        "autocast",
-        "failed",
-        "grad_mode",
-        "inference",
-        "kind",
-        "kwargs",
-        "outputs",
-        "place",
-        "random",
-        "saved_hooks",
-        "serial",
-        "state",
-        "target",
-        "value",
-    )
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}  # noqa: RUF012 - never changed in place
+    grad_mode = True
+    inference = False
+    autocast: tuple[tuple[str, Any], ...] = ()
+    random: Any = None
+    saved_hooks: Any = None
+    state: Any = None  # what a module call may change: see state.Before
+    value: float | None = None  # the loss, for a backward
+    outputs = 0
+    failed = False
 
+    # Defaults live in the class: most events differ in two or three of them, and events are made on the hot path.
     def __init__(self, serial: int, kind: str, target: Any, place: tuple[CodeType, int, int] | None) -> None:
         self.serial = serial
         self.kind = kind
         self.target = target
         self.place = place
-        self.args: tuple[Any, ...] = ()
-        self.kwargs: dict[str, Any] = {}
-        self.grad_mode = True
-        self.inference = False
-        self.autocast: tuple[tuple[str, Any], ...] = ()
-        self.random: Any = None
-        self.saved_hooks: Any = None
-        self.state: Any = None  # what a module call may change: see state.Before
-        self.value: float | None = None  # the loss, for a backward
-        self.outputs = 0
-        self.failed = False
 
 
 class Tape:

@@ -9,8 +9,9 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
+from nanscope.capture.event import Event
 from nanscope.capture.lines import caller
-from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
+from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, random_state, storage_id
 
 Tensor = torch.Tensor
 EMPTIES_MAX = 100_000  # allocations remembered while the model is built
@@ -41,6 +42,8 @@ _SKIP = {
 def classify(func: Any) -> int:
     """What `func`, as a mode receives it, is to the tape."""
     name = getattr(func, "__name__", "")
+    if "_record_function" in name or "_record_function" in str(func):
+        return SKIP
     if name == "__get__":
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         return GRAD if attribute == "grad" else PURE if attribute in _GETTERS else SKIP
@@ -84,6 +87,8 @@ class Functions(TorchFunctionMode):
         recorder = self.recorder
         if kind == SKIP or recorder.muted or recorder.depth:
             return func(*args, **kwargs)
+        if recorder.observer is not None and kind in (PURE, RANDOM, CHANGE, SETTER, GRAD):
+            return self._told(func, args, kwargs, kind)
         if kind == PURE and "out" not in kwargs:
             return self._pure(func, args, kwargs, False)
         if kind == FACTORY:
@@ -100,13 +105,29 @@ class Functions(TorchFunctionMode):
             return iter(self.__torch_function__(Tensor.unbind, types, (args[0], 0), {}))
         return self._change(func, args, kwargs, kind)
 
+    def _told(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
+        """In a traced step the tracer is told before the call; the event it is told of is the one that will be recorded."""
+        recorder = self.recorder
+        coming = Event(recorder.serial + 1, "function", func, caller(2))
+        coming.args, coming.kwargs = recorder.encode(args, None), recorder.encode(kwargs, None)
+        recorder.tell(coming, args, kwargs)
+        try:
+            if kind == GRAD:
+                return self._grad(func, args, kwargs)
+            if kind in (CHANGE, SETTER) or "out" in kwargs:
+                return self._change(func, args, kwargs, kind)
+            return self._pure(func, args, kwargs, kind == RANDOM)
+        finally:
+            recorder.observer.finish()
+
     def _pure(self, func: Any, args: Any, kwargs: Any, random: bool) -> Any:
         recorder = self.recorder
-        event = recorder.event("function", func, random=random, place=caller(2))
+        state = random_state() if random else None
         try:
             result = func(*args, **kwargs)
         except Exception:
-            event.failed = True
+            event = recorder.event("function", func, place=caller(2))
+            event.failed, event.random = True, state
             event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
             recorder.pin(event)
             raise
@@ -118,6 +139,9 @@ class Functions(TorchFunctionMode):
             if not found:
                 return result
             pinned = any(t.requires_grad for t in found)
+        event = recorder.event("function", func, place=caller(2))
+        if random:
+            event.random = state
         if pinned and recorder.updated:
             recorder.on_manual_step()
         tape = recorder.tape if pinned else None
@@ -179,8 +203,8 @@ class Functions(TorchFunctionMode):
         floating = False
         if what == "made" and not torch.is_grad_enabled() and len(targets) == 1 and target is not None:
             made = recorder.producer(targets[0])
-            if made is not None and not targets[0]._is_view() and not _is_grad_getter(made.event):
-                floating, chain = True, made.chain + 1
+            if made is not None and not targets[0]._is_view() and not _is_grad_getter(made[1]):
+                floating, chain = True, made[3] + 1
         result = func(*args, **kwargs)
         if recorder.backward_done and attribute != "grad":
             recorder.note_update(targets)

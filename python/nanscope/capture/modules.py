@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from nanscope.capture.recorder import Recorder, flatten
-from nanscope.capture.state import Volatile
 
 Seen = Callable[[torch.nn.Module, Any], None]
 
@@ -37,27 +36,33 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
     try:
         if recorder.updated:
             recorder.on_manual_step()
-        volatile = recorder.volatile.get(module)
-        if volatile is None:
-            volatile = recorder.volatile[module] = Volatile(module)
+        volatile = recorder.volatile(module)
         event = recorder.event("module", module, random=True)
         event.state = before = volatile.before(module)
+        recorder.tell(event, args, kwargs)
         try:
             result = original(module, *args, **kwargs)
         except Exception:
             event.failed = True
             _record(recorder, event, args, kwargs, pinned=True)
             raise
-        changed = volatile.after(before)
-        found: list[torch.Tensor] = []
-        flatten(result, found)
-        pinned = bool(changed) or any(t.requires_grad for t in found)
+        changed = volatile.after(before) if before is not None else None
+        if isinstance(result, torch.Tensor):
+            found = [result]
+            pinned = result.requires_grad
+        else:
+            found = []
+            flatten(result, found)
+            pinned = any(t.requires_grad for t in found)
+        pinned = pinned or bool(changed)
         _record(recorder, event, args, kwargs, pinned)
         recorder.outputs(event, result, floating=not pinned)
-        recorder.changed.extend(changed)
+        if changed:
+            recorder.changed.extend(changed)
         if all(root is not module for root in recorder.roots):
             recorder.roots.append(module)
-        seen(module, found)
+        if not event.grad_mode:
+            seen(module, found)
         return result
     finally:
         recorder.leave(popped)
@@ -65,6 +70,8 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
 
 def _record(recorder: Recorder, event: Any, args: Any, kwargs: Any, pinned: bool) -> None:
     tape = recorder.tape if pinned else None
-    event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
+    event.args = recorder.encode(args, tape)
+    if kwargs:
+        event.kwargs = recorder.encode(kwargs, tape)
     if pinned:
         recorder.pin(event)

@@ -126,6 +126,7 @@ def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]
             event = recorder.event("call", original)
             event.args, event.kwargs = (self, *args), kwargs
             recorder.pin(event)
+            recorder.tell(event, event.args, kwargs)
             return original(self, *args, **kwargs)
         finally:
             recorder.leave(popped)

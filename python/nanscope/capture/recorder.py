@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,26 +15,22 @@ from nanscope.capture.state import Volatile
 
 EVENTS_MAX = 50_000  # a tape longer than this cannot be a step one waits for; the rerun takes over
 COPIES_MAX_BYTES = 256 << 20  # copies of outside tensors that the program changes in place
+CUDA = torch.cuda.is_available()
 CHAIN_MAX = 8  # in-place changes followed back under no_grad; accumulators over an evaluation must not grow the tape
 
 Tensor = torch.Tensor
 _C = torch._C
+_any_autocast: Callable[[], bool] = getattr(_C, "_is_any_autocast_enabled", lambda: True)
+_saved_hooks = _C._autograd._top_saved_tensors_default_hooks
 
 
-class _Made(weakref.ref):
-    """Weak reference to an output, with the event that made it."""
+class Made(NamedTuple):
+    """Which event made a tensor, as which of its outputs. `chain` counts in-place changes under `no_grad`."""
 
-    __slots__ = ("chain", "event", "key", "position")
-
-    def __new__(cls, tensor: Any, callback: Any, *_: Any) -> _Made:
-        return super().__new__(cls, tensor, callback)
-
-    def __init__(self, tensor: Any, callback: Any, event: Event, position: int, chain: int = 0) -> None:
-        super().__init__(tensor, callback)
-        self.key = id(tensor)
-        self.event = event
-        self.position = position
-        self.chain = chain
+    tensor: weakref.ref[Any]
+    event: Event
+    position: int
+    chain: int
 
 
 class Recorder:
@@ -48,15 +44,15 @@ class Recorder:
         self.depth = 0
         self.thread = threading.get_ident()
         self.tape = Tape()
-        self.made: dict[int, _Made] = {}
+        self.made: dict[int, Made] = {}
         self.serial = 0
         self.mode: Any = None
         self.muted = False
         self.closed = False
-        self.volatile: weakref.WeakKeyDictionary[torch.nn.Module, Volatile] = weakref.WeakKeyDictionary()
+        self._volatile: dict[int, Volatile] = {}
         self.roots: list[torch.nn.Module] = []
         self._devices = ["cpu"]
-        if torch.cuda.is_available():
+        if CUDA:
             self._devices.append("cuda")
         self.empties: dict[int, tuple[Any, int, Any]] = {}  # storage id -> (weak reference, version, place)
         self.stepped = False  # an optimizer step was seen
@@ -67,6 +63,7 @@ class Recorder:
         self.steps_taken = 0
         self.backwards = 0  # since the last step
         self.closure_of: Any = None
+        self.observer: Any = None  # a tracer, while a rerun's step is watched as it happens
         self._closure_popped = False
 
     # ---- on and off
@@ -78,34 +75,50 @@ class Recorder:
     def enter(self) -> bool:
         """Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`)."""
         self.depth += 1
-        n = _C._len_torch_function_stack()
-        if n and _C._get_function_stack_at(n - 1) is self.mode:
-            _C._pop_torch_function_stack()
+        if self.depth > 1:
+            return False
+        try:
+            top = _C._pop_torch_function_stack()
+        except (RuntimeError, AssertionError):  # inside our own handler: the stack may be empty
+            return False
+        if top is self.mode:
             return True
-        self.muted = True  # another mode lies on top of ours: ours stays and lets everything through
+        # Another mode lies on top of ours: ours stays and lets everything through.
+        _C._push_on_torch_function_stack(top)
+        self.muted = True
         return False
 
     def leave(self, popped: bool) -> None:
         """Undoes `enter`."""
         self.depth -= 1
+        if self.observer is not None and self.depth == 0:
+            self.observer.finish()
         if popped:
             _C._push_on_torch_function_stack(self.mode)
-        else:
+        elif self.depth == 0:
             self.muted = False
 
     # ---- events
+
+    def tell(self, event: Event, args: Any, kwargs: Any) -> None:
+        """Tells a tracer that watches the step as it happens."""
+        if self.observer is not None:
+            self.observer.begin(event, args, kwargs)
 
     def event(self, kind: str, target: Any, *, random: bool = False, place: Any = None) -> Event:
         """A new event with the settings in force now. It is on no tape yet."""
         self.serial += 1
         event = Event(self.serial, kind, target, place or caller(2))
-        event.grad_mode = torch.is_grad_enabled()
-        if torch.is_inference_mode_enabled():
-            event.inference = True
-        for device in self._devices:
-            if torch.is_autocast_enabled(device):
-                event.autocast += ((device, torch.get_autocast_dtype(device)),)
-        event.saved_hooks = _C._autograd._top_saved_tensors_default_hooks(False)
+        if not torch.is_grad_enabled():
+            event.grad_mode = False
+            event.inference = torch.is_inference_mode_enabled()
+        if _any_autocast():
+            for device in self._devices:
+                if torch.is_autocast_enabled(device):
+                    event.autocast += ((device, torch.get_autocast_dtype(device)),)
+        hooks = _saved_hooks(False)
+        if hooks is not None:
+            event.saved_hooks = hooks
         if random:
             event.random = random_state()
         return event
@@ -121,10 +134,10 @@ class Recorder:
     def encode(self, value: Any, tape: Tape | None) -> Any:
         """`value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when pinned."""
         if isinstance(value, Tensor):
-            made = self.made.get(id(value))
-            if made is not None and made() is value:
-                return Ref(made.event, made.position)
             key = id(value)
+            made = self.made.get(key)
+            if made is not None and made[0]() is value:
+                return Ref(made[1], made[2])
             if tape is not None:
                 if key not in tape.held:
                     tape.held[key] = (value, value._version if not value.is_inference() else 0)
@@ -145,25 +158,39 @@ class Recorder:
         return value
 
     def outputs(self, event: Event, result: Any, floating: bool = False, chain: int = 0) -> None:
-        """Remembers that `event` made the tensors in `result`."""
-        callback = self._dead if floating else None
+        """Remembers that `event` made the tensors in `result`; of a floating event only while they live."""
         if isinstance(result, Tensor):
-            self.made[id(result)] = _Made(result, callback, event, 0, chain)
-            event.outputs = 1
-            return
-        flat: list[Tensor] = []
-        flatten(result, flat)
+            flat = [result]
+        else:
+            flat = []
+            flatten(result, flat)
         event.outputs = len(flat)
         for position, tensor in enumerate(flat):
-            self.made[id(tensor)] = _Made(tensor, callback, event, position, chain)
+            key = id(tensor)
+            weak = weakref.ref(tensor, self._forget(key)) if floating else weakref.ref(tensor)
+            self.made[key] = Made(weak, event, position, chain)
 
-    def _dead(self, made: Any) -> None:
-        if self.made.get(made.key) is made:
-            del self.made[made.key]
+    def _forget(self, key: int) -> Callable[[Any], None]:
+        made = self.made
 
-    def producer(self, tensor: Any) -> _Made | None:
+        def dead(weak: Any) -> None:
+            entry = made.get(key)
+            if entry is not None and entry[0] is weak:
+                del made[key]
+
+        return dead
+
+    def producer(self, tensor: Any) -> Made | None:
+        """The event that made `tensor` since the last step, or before it if `tensor` carries a graph."""
         made = self.made.get(id(tensor))
-        return made if made is not None and made() is tensor else None
+        return made if made is not None and made[0]() is tensor else None
+
+    def volatile(self, module: torch.nn.Module) -> Volatile:
+        """What calls of an outermost module were seen to change."""
+        known = self._volatile.get(id(module))
+        if known is None or known.root() is not module:
+            known = self._volatile[id(module)] = Volatile(module)
+        return known
 
     # ---- changes of outside tensors
 
@@ -194,8 +221,7 @@ class Recorder:
         if isinstance(target, torch.nn.Parameter) or target.grad_fn is None:
             wanted = storage_id(target)
             for root in self.roots:
-                known = self.volatile.get(root)
-                if known is not None and wanted in known.storages():
+                if wanted in self.volatile(root).storages():
                     return True
         return False
 
@@ -221,12 +247,13 @@ class Recorder:
         self.backward_done = False
         self.backwards = 0
         if self.made:
-            alive = {}
+            stale = []
             for key, made in self.made.items():
-                tensor = made()
-                if tensor is not None and tensor.requires_grad:
-                    alive[key] = made
-            self.made = alive
+                tensor = made[0]()
+                if tensor is None or not tensor.requires_grad:
+                    stale.append(key)
+            for key in stale:
+                del self.made[key]
 
     def cut(self) -> Tape:
         """A new attempt at the same step begins: returns what came up to the last backward, keeps what came after it."""
@@ -292,7 +319,7 @@ def flatten(value: Any, into: list[Tensor]) -> None:
 
 def random_state() -> tuple[Any, ...]:
     """State of the generators on all devices: `(cpu, [cuda...] or None)`."""
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    cuda = torch.cuda.get_rng_state_all() if CUDA and torch.cuda.is_initialized() else None
     return torch.default_generator.get_state(), cuda
 
 

@@ -34,6 +34,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
             event = recorder.event("call", unscale)
             event.args = (self, optimizer)
             recorder.pin(event)
+            recorder.tell(event, event.args, {})
             return unscale(self, optimizer)
         finally:
             recorder.leave(popped)

@@ -87,11 +87,9 @@ class Volatile:
                     state.buffers.append((value, value.detach().clone()))
         return state
 
-    def after(self, state: Before | None) -> list[torch.Tensor]:
+    def after(self, state: Before) -> list[torch.Tensor]:
         """Learns from one call; returns the floating tensors that it changed."""
         changed: list[torch.Tensor] = []
-        if state is None:
-            return changed
         for tensor, version in state.versions:
             if tensor._version != version:
                 self.buffers[id(tensor)] = tensor

@@ -12,6 +12,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nanscope.capture import autograd
 from nanscope.capture.event import Event, walk
 from nanscope.capture.lines import is_user
 from nanscope.capture.recorder import flatten, storage_id
@@ -23,15 +24,15 @@ from nanscope.replay.places import place as make_place
 
 Tensor = torch.Tensor
 RUN_CODE = Player._run.__code__
+BACKWARD_CODE = autograd.record.__code__
 SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
 
 
 class Tracer(TorchDispatchMode):
-    """Entries of one replay. `writers` maps a storage to the entry that wrote it last."""
+    """Entries of one replay, or of a step as it happens. `writers` maps a storage to the entry that wrote it last."""
 
-    def __init__(self, names: Names, empties: dict[int, Any], unpacks: set[CodeType]) -> None:
+    def __init__(self, empties: dict[int, Any], unpacks: set[CodeType]) -> None:
         super().__init__()
-        self.names = names
         self.empties = empties
         self.unpacks = unpacks
         self.entries: list[dict[str, Any]] = []
@@ -40,13 +41,14 @@ class Tracer(TorchDispatchMode):
         self.loss_entry: int | None = None
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
-        self._forward: dict[int, tuple[int | None, Any, str | None, bool]] = {}  # sequence number -> entry, place, module, hooked
+        self._forward: dict[int, tuple[int | None, Any, Any, bool]] = {}  # sequence number -> entry, place, module, hooked
         self._event: Event | None = None
         self._phase = "forward"
         self._label: str | None = None
         self._data: dict[int, str] = {}
         self._autocast: str | None = None
-        self._modules: list[str] = []
+        self._modules: list[torch.nn.Module] = []
+        self._allocated: dict[int, Any] = {}  # storage -> place, of memory that operators of this step allocated
         self._tainted: set[int] = set()
 
     # ---- events
@@ -54,6 +56,12 @@ class Tracer(TorchDispatchMode):
     @contextlib.contextmanager
     def around(self, event: Event, args: Any, kwargs: Any) -> Iterator[None]:
         """Operators run inside belong to `event`."""
+        self.begin(event, args, kwargs)
+        with self, self.named_modules():
+            yield
+
+    def begin(self, event: Event, args: Any, kwargs: Any) -> None:
+        """What follows belongs to `event`."""
         self._event = event
         self._label = function_name(event.target) if event.kind in ("function", "call", "grad") else None
         self._phase = self._phase_of(event)
@@ -64,8 +72,10 @@ class Tracer(TorchDispatchMode):
         if event.kind == "backward":
             root = args[0] if isinstance(args[0], Tensor) else args[0][0]
             self.loss_entry = self.writers.get(storage_id(root), self.loss_entry)
-        with self, self._named_modules():
-            yield
+
+    def finish(self) -> None:
+        """The event of `begin` is over."""
+        self._event, self._label, self._phase, self._autocast = None, None, "forward", None
 
     def _phase_of(self, event: Event) -> str:
         if event.kind == "step":
@@ -86,13 +96,13 @@ class Tracer(TorchDispatchMode):
         return "forward"
 
     @contextlib.contextmanager
-    def _named_modules(self) -> Iterator[None]:
+    def named_modules(self) -> Iterator[None]:
         """Keeps the stack of running modules, through `nn.Module.__call__`."""
         original = torch.nn.Module.__call__
-        stack, names = self._modules, self.names.modules
+        stack = self._modules
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            stack.append(names.get(id(module)) or type(module).__name__)
+            stack.append(module)
             try:
                 return original(module, *args, **kwargs)
             finally:
@@ -128,6 +138,8 @@ class Tracer(TorchDispatchMode):
         if op.allocates or not (inputs or written):
             for _, tensor in written:
                 self._keep(tensor)
+                if op.allocates:
+                    self._allocated[storage_id(tensor)] = place or (self._event.place if self._event else None)
             return result
         outputs = [self._arg(name, tensor, out=True) for name, tensor in written]
         index = len(self.entries)
@@ -163,7 +175,7 @@ class Tracer(TorchDispatchMode):
             self._note(sequence, index, place, module)
         return result
 
-    def _note(self, sequence: int, entry: int | None, place: Any, module: str | None) -> None:
+    def _note(self, sequence: int, entry: int | None, place: Any, module: Any) -> None:
         """The first operator after a node was made is the operator that the node belongs to."""
         if sequence not in self._forward:
             hooked = torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
@@ -171,14 +183,14 @@ class Tracer(TorchDispatchMode):
                 place = self._event.place
             self._forward[sequence] = (entry, place, module, hooked)
 
-    def _where(self, node: Any) -> tuple[Any, str | None, str]:
+    def _where(self, node: Any) -> tuple[Any, torch.nn.Module | None, str]:
         """Innermost user line below the event, running module, phase."""
         frame = sys._getframe(2)
         found, checkpoint, function, hook = None, False, False, True
         while frame is not None:
             code = frame.f_code
-            if code is RUN_CODE:  # above it lies the program as it was at the trip
-                break
+            if code is RUN_CODE or (code is BACKWARD_CODE and node is not None):
+                break  # above it lies the program as it was at the trip, or the line that called backward
             if found is None and is_user(code):
                 found = (code, frame.f_lasti, frame.f_lineno)
             name = code.co_filename
@@ -225,35 +237,42 @@ class Tracer(TorchDispatchMode):
                 arg["from"] = writer
             else:
                 self._keep(tensor)
-                arg["source"] = self._source(key, tensor)
+                arg["source"] = (key, tensor._version, self._event.serial if self._event else 0)
         return arg
-
-    def _source(self, key: int, tensor: Tensor) -> dict[str, Any]:
-        source = self.names.sources.get(key)
-        if source is None:
-            name = self._data.get(key) or "a tensor made outside the step"
-            source = {"kind": "data", "name": name, "event": self._event.serial if self._event else 0}
-        elif source["kind"] == "param" and key in self.empties:
-            _, version, where = self.empties[key]
-            if tensor._version == version:
-                source = {**source, "unwritten": True}
-                if where is not None:
-                    source["place"] = where
-        return source
 
     # ---- the ledger
 
-    def ledger(self) -> list[dict[str, Any]]:
-        """Entries as plain data, places resolved."""
+    def ledger(self, names: Names) -> list[dict[str, Any]]:
+        """Entries as plain data; places, modules and sources get their names."""
         for entry in self.entries:
             _resolve(entry)
+            module = entry.get("module")
+            if module is not None:
+                entry["module"] = names.modules.get(id(module)) or type(module).__name__
             for arg in entry["inputs"]:
-                source = arg.get("source")
-                if source is not None:
-                    _resolve(source)
+                if "source" in arg:
+                    arg["source"] = self._source(names, *arg["source"])
             if entry.get("forward", 0) is None:
                 del entry["forward"]
         return self.entries
+
+    def _source(self, names: Names, key: int, version: int, event: int) -> dict[str, Any]:
+        if key in self._allocated:
+            source: dict[str, Any] = {"kind": "unwritten"}
+            if self._allocated[key] is not None:
+                source["place"] = self._allocated[key]
+            _resolve(source)
+            return source
+        known = names.sources.get(key)
+        if known is None:
+            return {"kind": "data", "name": self._data.get(key) or "a tensor made outside the step", "event": event}
+        source = dict(known)
+        if source["kind"] == "param" and key in self.empties and self.empties[key][1] == version:
+            source["unwritten"] = True
+            if self.empties[key][2] is not None:
+                source["place"] = self.empties[key][2]
+            _resolve(source)
+        return source
 
     def entry_of(self, tensor: Tensor | None) -> int | None:
         """The entry that wrote `tensor` last."""

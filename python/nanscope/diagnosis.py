@@ -17,7 +17,7 @@ import torch
 from nanscope import _core
 from nanscope.capture.event import closure
 from nanscope.replay import rerun
-from nanscope.replay.names import Names
+from nanscope.replay.names import Names, variable
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.tracer import Tracer
 from nanscope.trip import Trip
@@ -32,7 +32,9 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     """Replays the step, writes trip, ledger and report into the run folder, returns the report."""
     names = Names(trip.roots, list(watcher.optimizers))
     if trip.tensor is not None and trip.where in ("gradient", "parameter", "buffer", "state"):
-        trip.name = trip.name or names.of(trip.tensor) or "a tensor without a name"
+        trip.name = trip.name or names.of(trip.tensor) or variable(trip.tensor) or "a tensor without a name"
+    made = watcher.recorder.producer(trip.tensor) if trip.tensor is not None else None
+    trip.origin = None if made is None else (made.event, made.position)
     with said(watcher, trip):
         ledger = replay(watcher, trip, names)
     if not ledger["faithful"]:
@@ -118,11 +120,17 @@ def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
     def bad(index: int | None) -> bool:
         return index is not None and any(births_bad(a) for a in entries[index]["outputs"])
 
+    if trip.event is not None:
+        made = player.results.get(trip.event.serial, [])
+        entry = tracer.entry_of(made[0]) if made else None
+        return entry, bad(entry)
     if trip.where == "loss":
         last = player.losses[-1][1] if player.losses else 0.0
         return tracer.loss_entry, bool(last != last or last in (float("inf"), float("-inf")))
     if trip.where == "gradient":
         gradient = player.gradients.get(id(trip.tensor))
+        if trip.origin is not None:  # the parameter itself was made by the replay
+            gradient = player.results[trip.origin[0].serial][trip.origin[1]].grad
         entry = tracer.entry_of(gradient)
         return entry, bad(entry)
     if trip.where == "output" and trip.tensor is None:
@@ -163,6 +171,18 @@ def failing(watcher: Watcher, trip: Trip) -> bool:
         return False
     counts = [a["counts"] for a in ledger["entries"][entry]["outputs"] if "counts" in a]
     return any(c["nan"] for c in counts)
+
+
+def last_value(watcher: Watcher, trip: Trip, event: Any) -> float | None:
+    """Value of the scalar that `event` gives in a replay."""
+    names = Names(trip.roots, list(watcher.optimizers))
+    try:
+        player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])
+    except Unplayable:
+        return None
+    player.play(lambda *_: contextlib.nullcontext(), [*names.all_parameters(), *leaves(trip)])
+    made = player.results.get(event.serial, [])
+    return float(made[0].detach()) if made and made[0].numel() == 1 and made[0].is_floating_point() else None
 
 
 def leaves(trip: Trip) -> list[torch.Tensor]:

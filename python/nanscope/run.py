@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.abc
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -10,6 +10,8 @@ import sys
 import traceback
 import types
 from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Refused(Exception):
@@ -21,49 +23,61 @@ def run(command: Any) -> int:
     2 when nanscope could not start."""
     try:
         program = load(command.script, command.module, command.args)
-        from nanscope.watcher import Watcher
+        watcher = watcher_of(command)
+        # The program may change its working directory.
+        json_path = command.json if command.json in (None, "-") else os.path.abspath(command.json)
     except Refused as refused:
         sys.stderr.write(f"nanscope run: {refused}\n")
         return 2
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        sys.stderr.write("nanscope run: torch is not installed in this Python; install it beside nanscope: pip install torch\n")
-        return 2
+    return watched(program, watcher, command, json_path)
+
+
+def watcher_of(command: Any) -> Any:
+    """The watch, not begun yet. Raises `Refused` where there is no torch or no run folder."""
     try:
-        watcher = Watcher(
+        import torch  # noqa: F401 - the first import of it: what fails here is torch, not nanscope
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            raise Refused("torch is not installed in this Python; install it beside nanscope: pip install torch") from None
+        raise Refused(f"torch cannot be imported: {error}") from None
+    except (ImportError, OSError) as error:
+        raise Refused(f"torch cannot be imported: {error}") from None
+    from nanscope.watcher import Watcher
+
+    again = {"script": command.script, "module": command.module, "args": command.args, "states": states()}
+    try:
+        return Watcher(
             script=command.script or command.module,
             argv=command.args,
             on_trip=command.on_trip,
             out=command.out,
             diagnose_first=command.diagnose_first,
-            again={"script": command.script, "module": command.module, "args": command.args, "states": states()},
+            again={**again, "cwd": os.getcwd()},
         )
     except OSError as error:
-        sys.stderr.write(f"nanscope run: {error}\n")
-        return 2
-    return watched(program, watcher, command)
+        raise Refused(str(error)) from None
 
 
 def states() -> dict[str, Any]:
     """States of the generators that no seed of the program may set; a rerun begins from the same."""
     import random
 
-    import numpy
-
     version, internal, gauss = random.getstate()
+    found: dict[str, Any] = {"random": [version, list(internal), gauss]}
+    try:
+        import numpy
+    except ImportError:  # torch does without it
+        return found
     name, keys, position, has_gauss, cached = numpy.random.get_state(legacy=True)
-    return {
-        "random": [version, list(internal), gauss],
-        "numpy": [name, keys.tolist(), position, has_gauss, cached],
-    }
+    return {**found, "numpy": [name, keys.tolist(), position, has_gauss, cached]}
 
 
-def watched(program: Program, watcher: Any, command: Any) -> int:
+def watched(program: Program, watcher: Any, command: Any, json_path: str | None) -> int:
     """Executes the program under the watch and tells what was found."""
     from nanscope.stop import Stop
 
     how, status, error = "finished", 0, None
+    process = os.getpid()
     watcher.start()
     try:
         program.execute()
@@ -71,37 +85,40 @@ def watched(program: Program, watcher: Any, command: Any) -> int:
         how = "stopped"
     except SystemExit as exit_:
         how, status = "exited", exit_status(exit_.code)
-        if isinstance(exit_.code, str):
-            sys.stderr.write(exit_.code + "\n")
+        if exit_.code is not None and not isinstance(exit_.code, int):
+            say(sys.stderr, f"{exit_.code}\n")
     except KeyboardInterrupt as interrupt:
         how, status, error = "raised", 130, interrupt
-    except Exception as raised:
+    except BaseException as raised:  # noqa: BLE001 - shown as Python shows it
         how, status, error = "raised", 1, raised
     flush()
     watcher.finish(how, status, error)
     if error is not None:
         program.print_traceback(error)
-    return tell(watcher, command, status)
+    if os.getpid() != process:  # a child that the program has forked: the watch is its parent's
+        flush()
+        return status
+    return tell(watcher, command, json_path, status)
 
 
-def tell(watcher: Any, command: Any, status: int) -> int:
+def tell(watcher: Any, command: Any, json_path: str | None, status: int) -> int:
     """Prints the report; returns the exit status."""
     report = watcher.report
     if report is None:
         report = watcher.finite_report()
-    if command.json == "-":
-        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    if json_path == "-":
+        say(sys.stdout, json.dumps(report, indent=2) + "\n")
     else:
-        if command.json is not None:
+        if json_path is not None:
             try:
-                with open(command.json, "w", encoding="utf-8") as file:
+                with open(json_path, "w", encoding="utf-8") as file:
                     json.dump(report, file, indent=2)
             except OSError as error:
-                sys.stderr.write(f"nanscope run: cannot write the report: {error}\n")
+                say(sys.stderr, f"nanscope run: cannot write the report: {error}\n")
         if watcher.report is not None:
-            sys.stdout.write(watcher.text(colour=colour(command.color)))
+            say(sys.stdout, watcher.text(colour=colour(command.color)))
         else:
-            sys.stderr.write(f"nanscope: {watcher.summary()}\n")
+            say(sys.stderr, f"nanscope: {watcher.summary()}\n")
     flush()
     return status if watcher.report is None else 1
 
@@ -110,15 +127,26 @@ def colour(when: str) -> bool:
     """Whether stdout gets colour."""
     if when != "auto":
         return when == "always"
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def say(stream: Any, text: str) -> None:
+    """Writes to a stream that the program may have closed or taken away."""
+    try:
+        stream.write(text)
+    except (OSError, ValueError, AttributeError):
+        flush()
 
 
 def flush() -> None:
-    """The program's own output comes before ours."""
+    """The program's own output comes before ours; a reader who has left is not an error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # a closed pipe is the reader's wish
+        except BrokenPipeError:
+            # Python flushes once more when it ends: into nothing, or it would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (OSError, ValueError, AttributeError):  # full, closed, or None
             continue
 
 
@@ -148,17 +176,46 @@ class Program:
         else:
             main.__dict__.update(__loader__=None, __package__=None)
         sys.modules["__main__"] = main
+        enter_path(self.path0)
         sys.argv = self.argv
-        if sys.path and sys.path[0] != self.path0:
-            sys.path.insert(0, self.path0)
         exec(self.code, main.__dict__)
 
     def print_traceback(self, error: BaseException) -> None:
-        """The script's own traceback, without nanscope's frames above it."""
-        tb = error.__traceback__
-        while tb is not None and tb.tb_frame.f_code is not self.code and tb.tb_next is not None:
-            tb = tb.tb_next
-        traceback.print_exception(type(error), error, tb)
+        """The script's own traceback, by its own hook: no frame of nanscope, neither above it nor where calls are watched."""
+        seen: set[int] = set()
+        todo: list[BaseException | None] = [error]
+        while todo:
+            one = todo.pop()
+            if one is None or id(one) in seen:
+                continue
+            seen.add(id(one))
+            one.__traceback__ = without_ours(one.__traceback__, self.code if one is error else None)
+            todo += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
+def without_ours(tb: types.TracebackType | None, first: types.CodeType | None) -> types.TracebackType | None:
+    """`tb` from the frame of `first` on, frames of nanscope left out."""
+    frames = []
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    starts = [i for i, t in enumerate(frames) if t.tb_frame.f_code is first]
+    kept = [t for t in frames[starts[0] if starts else 0 :] if not t.tb_frame.f_code.co_filename.startswith(HERE)]
+    for t, after in zip(kept, [*kept[1:], None], strict=True):
+        t.tb_next = after
+    return kept[0] if kept else None
+
+
+def enter_path(folder: str) -> None:
+    """The first place where Python looks for modules is `folder`, instead of the one that starting nanscope has put there."""
+    if sys.flags.safe_path or (sys.path and sys.path[0] == folder):
+        return
+    ours = {os.path.dirname(os.path.realpath(sys.argv[0])), os.path.dirname(os.path.abspath(sys.argv[0])), os.getcwd(), ""}
+    if sys.path and sys.path[0] in ours:
+        sys.path[0] = folder
+    else:
+        sys.path.insert(0, folder)
 
 
 def load(script: str | None, module: str | None, args: list[str]) -> Program:
@@ -176,21 +233,29 @@ def load(script: str | None, module: str | None, args: list[str]) -> Program:
     except OSError as error:
         raise Refused(f"cannot read {script}: {error.strerror}") from None
     path = os.path.abspath(script)
-    return Program(compiled(source, path), path, [script, *args], os.path.dirname(path))
+    return Program(compiled(source, path), path, [script, *args], os.path.dirname(os.path.realpath(path)))
 
 
 def load_module(module: str, args: list[str]) -> Program:
     """As `python -m`: a package runs its `__main__`."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    enter_path(os.getcwd())
     try:
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{module}.__main__")
-    except (ImportError, ValueError) as error:
+            if spec is None:
+                raise Refused(f"{module} is a package without {module}.__main__; name the module in it that is to run")
+    except (ImportError, ValueError, AttributeError) as error:
         raise Refused(f"no module named {module} ({error})") from None
-    if spec is None or spec.origin is None or not isinstance(spec.loader, importlib.abc.InspectLoader):
+    except Refused:
+        raise
+    except Exception as error:  # noqa: BLE001 - packages above the module are imported to find it
+        lines = traceback.format_exception_only(type(error), error)
+        raise Refused(f"cannot import what {module} lies in\n" + "".join(lines).rstrip()) from None
+    if spec is None:
         raise Refused(f"no module named {module}; looked in {os.getcwd()} and on sys.path")
+    if spec.origin is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+        raise Refused(f"{module} is not written in Python; expected a module with a source file")
     with open(spec.origin, "rb") as file:
         source = file.read()
     return Program(compiled(source, spec.origin), spec.origin, [spec.origin, *args], os.getcwd(), spec)

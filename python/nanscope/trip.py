@@ -21,6 +21,8 @@ class Trip:
     loss: float | None = None
     optimizer: Any = None
     last: Event | None = None
+    event: Event | None = None  # the one that made the value, when no backward followed it
+    origin: tuple[Event, int] | None = None  # what made `tensor`, where an event of the tape did
     roots: list[Any] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from nanscope import signals
-from nanscope.capture import autograd, calls, data, functions, modules, optimizers, scaler
-from nanscope.capture.event import Event
+from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, scaler
+from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder
 from nanscope.clock import Clock
 from nanscope.folder import Folder
@@ -48,6 +48,7 @@ class Watcher:
         self.clock = Clock()
         self.recorder = Recorder()
         self.recorder.on_manual_step = self._manual_step
+        self.recorder.on_update = self._before_update
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.scaler: Any = None
         self.pending: Trip | None = None  # a bad loss whose update has not been made yet
@@ -61,6 +62,7 @@ class Watcher:
         self._device_loss: tuple[Event, Tensor] | None = None
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
+        self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self._settings: dict[int, tuple[Any, bool]] = {}
         self._gradients: signals.Gradients | None = None
         self._unscaled_finite = False
@@ -90,6 +92,7 @@ class Watcher:
             optimizers.install(recorder, self),
             scaler.install(recorder, self),
             data.install(recorder),
+            processes.install(recorder, self.process_started),
         ]
         os.register_at_fork(after_in_child=self._in_child)
         self._arm_if_due(0)
@@ -120,14 +123,31 @@ class Watcher:
 
     # ---- what capture tells
 
-    def module_called(self, module: torch.nn.Module, found: list[Tensor]) -> None:
-        """An outermost module has returned without a graph. Outputs of an evaluation that are nothing but NaN are a trip."""
+    def module_called(self, event: Event, found: list[Tensor]) -> None:
+        """An outermost module has returned without a graph. A model whose outputs are nothing but NaN is a trip: whatever
+        the program goes on to do with them, they say nothing. Modules without parameters (metrics, losses) may be undefined.
+        """
+        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()):
+            tape = Tape()
+            tape.events = [event]
+            tape.originals = self.recorder.tape.originals
+            trip = Trip(self.clock.now(), "output", "nan", tape, None, type(event.target).__name__)
+            trip.roots = [event.target]
+            self.confirm(trip)
+
+    @staticmethod
+    def _evaluated_nan(found: list[Tensor]) -> bool:
         for tensor in found:
-            if tensor.is_floating_point() and tensor.numel() and tensor.device.type == "cpu":
-                if tensor.numel() <= 1 << 16 and bool(torch.isnan(tensor).all()):
-                    name = type(module).__name__
-                    self.output_trip = Trip(self.clock.now(), "output", "nan", self.recorder.tape, tensor, name)
-                return
+            if tensor.is_floating_point() and tensor.numel() and tensor.is_cpu:
+                flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()
+                # One element first: a healthy evaluation pays for no more.
+                first = flat[(0,) * flat.dim()].item() if flat.dim() else flat.item()
+                return first != first and bool(torch.isnan(flat).all())
+        return False
+
+    def process_started(self, name: str) -> None:
+        """The program has started a process of its own."""
+        self.warn(f"the program started a process ({name}) that is not watched; only this process is")
 
     def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
         """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
@@ -271,13 +291,32 @@ class Watcher:
         scale = getattr(self.scaler, "_scale", None)
         return float(scale) if scale is not None and scale.device.type == "cpu" else None
 
+    def _before_update(self) -> bool:
+        """The program is about to change a parameter itself. Returns True to leave that out."""
+        if self._update_left_out is not None:
+            return self._update_left_out
+        recorder = self.recorder
+        popped = recorder.enter()
+        try:
+            trip, self.pending = self.pending, None
+            if trip is None:
+                owner = recorder.updated[-1]
+                if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
+                    trip = self._trip("gradient", None, owner.grad, owner)
+            if trip is not None:
+                self._update_left_out = self.confirm(trip)
+                return self._update_left_out
+        finally:
+            recorder.leave(popped)
+        return False
+
     def _manual_step(self) -> None:
         """The program has changed its parameters without an optimizer, and now begins the next forward."""
         updated = list(self.recorder.updated)
         bad = signals.first_bad([u.detach() for u in updated])
         trip, self.pending = self.pending, None
         step = self.clock.now()
-        if trip is None and bad is not None:
+        if trip is None and bad is not None and self._update_left_out is None:
             owner = next(u for u in updated if signals.kind_of(u) != "finite")
             trip = self._trip("parameter", None, owner, owner)
         if trip is not None:
@@ -285,8 +324,11 @@ class Watcher:
         self._gradients = None
         self.clock.stepped(self)
         self.recorder.boundary()
+        self._update_left_out = None
         self.run_folder.step(step, 0, self._loss, None, None, self._scale(), None, False)
         self._loss = None
+        if self.arm is not None:
+            self._arm_if_due(self.clock.now())
 
     # ---- trips
 
@@ -407,6 +449,8 @@ class Watcher:
                 if bad is not None and not self._scaler_active():
                     owner = next(p for p in owners if p.grad is bad)
                     trip = self._trip("gradient", None, bad, owner)
+            if trip is None and not recorder.backward_done:
+                trip = self._unused_loss()
             if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
                 trip = Trip(self.clock.now(), "output", "nan", recorder.tape, None, None, self._loss)
                 trip.roots = list(recorder.roots)
@@ -418,6 +462,29 @@ class Watcher:
                 self.confirm(trip)
         finally:
             recorder.leave(popped)
+
+    def _unused_loss(self) -> Trip | None:
+        """The program ended (on purpose, perhaps) before it called backward on a loss: was that loss finite?"""
+        events = self.recorder.tape.events
+        last = next((e for e in reversed(events) if e.scalar), None)
+        if last is None:
+            return None
+        for made in self.recorder.made.values():
+            tensor = made.tensor()
+            if made.event is last and tensor is not None:
+                value = signals.scalar(tensor)
+                if value is None or math.isfinite(value):
+                    return None
+        trip = Trip(self.clock.now(), "loss", "nan", self.recorder.tape)
+        trip.roots = list(self.recorder.roots)
+        from nanscope.diagnosis import last_value
+
+        value = last_value(self, trip, last)
+        if value is None or math.isfinite(value):
+            return None
+        trip.loss, trip.kind = value, "nan" if math.isnan(value) else "inf"
+        trip.event = last
+        return trip
 
     def _scaler_active(self) -> bool:
         return self.scaler is not None

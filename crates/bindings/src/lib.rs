@@ -19,5 +19,6 @@ mod _core {
     #[pymodule_export]
     use super::scan::{Pass, census, counts, scan};
     #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

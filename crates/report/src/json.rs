@@ -1,4 +1,4 @@
-//! `report.json`: the report itself, indented. `REPORT.md` describes its keys.
+//! `report.json`: the report itself, indented. `docs/report.md` describes its keys.
 
 use nanscope_trace::schema::Report;
 

@@ -22,6 +22,7 @@ OPAQUE = (
     ("torch.nn.utils.stateless", "functional_call", ("torch.nn.utils.stateless",)),
     ("torch._functorch.functional_call", "functional_call", ("torch.func",)),
 )
+TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
 _PINNED = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"}
 
 
@@ -43,12 +44,34 @@ def install(recorder: Recorder) -> Callable[[], None]:
                 setattr(target, name, wrapped)
                 undo.append(functools.partial(setattr, target, name, original))
     undo.append(_install_apply(recorder))
+    undo += _install_factories(recorder)
 
     def uninstall() -> None:
         for step in undo:
             step()
 
     return uninstall
+
+
+def _install_factories(recorder: Recorder) -> list[Callable[[], None]]:
+    """`torch.compile` and the transforms of `torch.func` return functions; a call of such a function is one event."""
+    undo: list[Callable[[], None]] = []
+    homes = [(torch, "compile"), *((torch.func, name) for name in TRANSFORMS if hasattr(torch.func, name)), (torch, "vmap")]
+    for home, name in homes:
+        original = getattr(home, name)
+
+        @functools.wraps(original)
+        def factory(*args: Any, __original: Any = original, **kwargs: Any) -> Any:
+            made = __original(*args, **kwargs)
+            if isinstance(made, torch.nn.Module) or not callable(made) or isinstance(made, type):
+                return made
+            if not args:  # used as `@torch.compile(...)`: what it returns makes the function
+                return lambda function: _wrap(recorder, made(function), False)
+            return _wrap(recorder, made, False)
+
+        setattr(home, name, factory)
+        undo.append(functools.partial(setattr, home, name, original))
+    return undo
 
 
 def _wrap(recorder: Recorder, original: Any, always: bool) -> Any:

@@ -34,6 +34,7 @@ class Event:
     value: float | None = None  # the loss, for a backward
     outputs = 0
     failed = False
+    scalar = False  # its one result is a scalar with a graph: it may be a loss
 
     # Defaults live in the class: most events differ in two or three of them, and events are made on the hot path.
     def __init__(self, serial: int, kind: str, target: Any, place: tuple[CodeType, int, int] | None) -> None:

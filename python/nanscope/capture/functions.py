@@ -118,7 +118,8 @@ class Functions(TorchFunctionMode):
                 return self._change(func, args, kwargs, kind)
             return self._pure(func, args, kwargs, kind == RANDOM)
         finally:
-            recorder.observer.finish()
+            if recorder.observer is not None:
+                recorder.observer.finish()
 
     def _pure(self, func: Any, args: Any, kwargs: Any, random: bool) -> Any:
         recorder = self.recorder
@@ -142,6 +143,8 @@ class Functions(TorchFunctionMode):
         event = recorder.event("function", func, place=caller(2))
         if random:
             event.random = state
+        if recorder.backward_done and isinstance(result, Tensor) and not pinned:
+            self._alias(args, result)
         if pinned and recorder.updated:
             recorder.on_manual_step()
         tape = recorder.tape if pinned else None
@@ -152,6 +155,14 @@ class Functions(TorchFunctionMode):
             recorder.pin(event)
         recorder.outputs(event, result, floating=not pinned)
         return result
+
+    def _alias(self, args: Any, result: Tensor) -> None:
+        """After backward, `p.data` and `p.detach()` are ways to update `p`."""
+        first = args[0] if args else None
+        if isinstance(first, Tensor) and first.is_leaf and first.requires_grad:
+            key = storage_id(result)
+            if key == storage_id(first):
+                self.recorder.aliased[key] = first
 
     def _grad(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
@@ -195,6 +206,9 @@ class Functions(TorchFunctionMode):
             for t in targets:
                 state = recorder.before_change(t)
                 what = state if state != "unread" else what
+        if recorder.backward_done and attribute not in ("grad", "requires_grad") and recorder.is_update(targets):
+            if recorder.on_update():  # a bad update is left out
+                return None if name == "__set__" else target
         if what == "unread" and not (torch.is_grad_enabled() and any(_needs_grad(a) for a in args[1:])):
             return func(*args, **kwargs)
         event = recorder.event("function", func, random=name in _RANDOM_CHANGES, place=caller(1))
@@ -206,8 +220,6 @@ class Functions(TorchFunctionMode):
             if made is not None and not targets[0]._is_view() and not _is_grad_getter(made[1]):
                 floating, chain = True, made[3] + 1
         result = func(*args, **kwargs)
-        if recorder.backward_done and attribute != "grad":
-            recorder.note_update(targets)
         if floating and chain > CHAIN_MAX:
             for t in targets:
                 recorder.made.pop(id(t), None)

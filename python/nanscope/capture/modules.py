@@ -7,13 +7,15 @@ from typing import Any
 
 import torch
 
+from nanscope.capture.event import Event
 from nanscope.capture.recorder import Recorder, flatten
 
-Seen = Callable[[torch.nn.Module, Any], None]
+Seen = Callable[[Event, list[torch.Tensor]], None]
 
 
 def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
-    """Patches `nn.Module.__call__`. `seen(module, result)` is told of each outermost call that succeeded."""
+    """Patches `nn.Module.__call__`. `seen(event, tensors)` is told of each outermost call
+    that succeeded without a graph."""
     original = torch.nn.Module.__call__
 
     def __call__(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +64,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
         if all(root is not module for root in recorder.roots):
             recorder.roots.append(module)
         if not event.grad_mode:
-            seen(module, found)
+            seen(event, found)
         return result
     finally:
         recorder.leave(popped)

@@ -58,6 +58,8 @@ class Recorder:
         self.stepped = False  # an optimizer step was seen
         self.backward_done = False  # since the last step
         self.updated: list[Tensor] = []  # parameters that the program itself has changed since backward
+        self.aliased: dict[int, Tensor] = {}  # storage -> parameter whose `.data` was taken
+        self.on_update: Callable[[], bool] = lambda: False  # before the program itself changes a parameter; True: leave it out
         self.on_manual_step: Callable[[], None] = self.boundary
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.steps_taken = 0
@@ -161,6 +163,7 @@ class Recorder:
         """Remembers that `event` made the tensors in `result`; of a floating event only while they live."""
         if isinstance(result, Tensor):
             flat = [result]
+            event.scalar = not floating and not result.dim()
         else:
             flat = []
             flatten(result, flat)
@@ -239,10 +242,11 @@ class Recorder:
     # ---- steps
 
     def boundary(self) -> None:
-        """A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO)."""
+        """A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO); leaves are state."""
         self.tape = Tape()
         self.roots.clear()
         self.updated.clear()
+        self.aliased.clear()
         self.changed.clear()
         self.backward_done = False
         self.backwards = 0
@@ -250,7 +254,7 @@ class Recorder:
             stale = []
             for key, made in self.made.items():
                 tensor = made[0]()
-                if tensor is None or not tensor.requires_grad:
+                if tensor is None or not tensor.requires_grad or tensor.is_leaf:
                     stale.append(key)
             for key in stale:
                 del self.made[key]
@@ -285,13 +289,18 @@ class Recorder:
         self.closure_of = None
         self.leave(self._closure_popped)
 
-    def note_update(self, targets: list[Tensor]) -> None:
-        """The program changes tensors after backward: if they are parameters, this is a step without an optimizer."""
+    def is_update(self, targets: list[Tensor]) -> bool:
+        """True when the program is about to change parameters after backward: a step without an optimizer."""
+        found = False
         for target in targets:
-            base = self._outside_base(target)
-            base = target if base is None else base
-            if base.is_leaf and base.requires_grad and not any(base is u for u in self.updated):
-                self.updated.append(base)
+            base = target
+            if not (target.is_leaf and target.requires_grad):
+                base = self.aliased.get(storage_id(target), target)
+            if base.is_leaf and base.requires_grad:
+                found = True
+                if not any(base is u for u in self.updated):
+                    self.updated.append(base)
+        return found
 
 
 def storage_id(tensor: Tensor) -> int:

@@ -44,6 +44,8 @@ class Player:
             for event in self.events:
                 try:
                     self._run(event, around)
+                except Unplayable:
+                    raise
                 except Exception as error:
                     self.error = error
                     if not event.failed:
@@ -67,6 +69,7 @@ class Player:
             if event.kind == "backward" and event.value is not None:
                 root = args[0] if isinstance(args[0], torch.Tensor) else args[0][0]
                 self.losses.append((event, root.item()))
+            stack.enter_context(eager())
             stack.enter_context(around(event, args, kwargs))
             if event.kind == "module":
                 result = event.target(*args, **kwargs)
@@ -97,6 +100,12 @@ class Player:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return kind(*[self._decode(v) for v in value])
         return value
+
+
+def eager() -> Any:
+    """Compiled modules run eagerly: an operator inside a compiled kernel cannot be seen."""
+    stance = getattr(torch.compiler, "set_stance", None) if "torch._dynamo" in sys.modules else None
+    return stance("force_eager") if stance is not None else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -1,0 +1,220 @@
+"""
+Kernels, the run folder, the diagnosis and the command line of nanscope.
+"""
+
+from os import PathLike
+from typing import Any, Final, SupportsFloat, SupportsIndex, final
+
+from _typeshed import SupportsGetItem
+
+__all__ = [
+    "Command",
+    "Log",
+    "Pass",
+    "__version__",
+    "census",
+    "counts",
+    "diagnose",
+    "main",
+    "parse",
+    "render",
+    "scan",
+    "write_report",
+]
+
+__version__: Final[str]
+
+@final
+class Command:
+    """
+    A command line, understood.
+
+    `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
+    its own. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    """
+    @property
+    def args(self, /) -> list[str]: ...
+    @property
+    def color(self, /) -> str: ...
+    @property
+    def diagnose_first(self, /) -> int: ...
+    @property
+    def json(self, /) -> str | None: ...
+    @property
+    def kind(self, /) -> str: ...
+    @property
+    def module(self, /) -> str | None: ...
+    @property
+    def on_trip(self, /) -> str: ...
+    @property
+    def out(self, /) -> str | None: ...
+    @property
+    def script(self, /) -> str | None: ...
+    @property
+    def status(self, /) -> int | None: ...
+
+@final
+class Log:
+    """
+    The log of one rank in a run folder, open for appending.
+
+    A write that fails (a full disk) is told once, by `OSError` from `trip`, `ledger`, `end` or `note`, never from `step`;
+    later records are dropped and counted in `dropped`.
+    """
+    def __new__(cls, /, path: str | PathLike[str], info_json: str) -> Log:
+        """
+        Makes the folder `path` and begins the log of the rank that `info_json` names in it.
+
+        Raises `OSError` when the folder cannot be written or holds a log of this rank, `ValueError` for bad JSON.
+        """
+    def close(self, /) -> None:
+        """
+        Waits for the disk and closes the file. Later records are dropped and counted; closing again does nothing.
+
+        Raises `OSError` when the disk refuses what it took before.
+        """
+    @property
+    def dropped(self, /) -> int:
+        """
+        Number of records that were not written.
+        """
+    def end(self, /, json: str) -> None:
+        """
+        Appends the end of the run and waits for the disk. Raises as `trip` does.
+        """
+    @property
+    def failure(self, /) -> str | None:
+        """
+        Message of the write that failed; None while all went well.
+        """
+    def ledger(self, /, json: str) -> None:
+        """
+        Appends a ledger and waits for the disk. Raises as `trip` does.
+        """
+    def note(self, /, text: str) -> None:
+        """
+        Appends a warning. Raises `OSError` for the write that fails.
+        """
+    @property
+    def path(self, /) -> str:
+        """
+        Path of the log file.
+        """
+    def step(
+        self,
+        /,
+        step: SupportsIndex,
+        nanos: SupportsIndex,
+        watch_nanos: SupportsIndex,
+        loss: SupportsFloat | SupportsIndex | None,
+        grad_norm: SupportsFloat | SupportsIndex | None,
+        grad_max: SupportsFloat | SupportsIndex | None,
+        scale: SupportsFloat | SupportsIndex | None,
+        lr: SupportsFloat | SupportsIndex | None,
+        skipped: bool,
+    ) -> None:
+        """
+        Appends one completed step. Never raises for a disk that refuses it: the step is counted in `dropped`.
+        """
+    def trip(self, /, json: str) -> None:
+        """
+        Appends a trip and waits for the disk.
+
+        Raises `ValueError` for JSON that is no trip, `OSError` for the write that fails.
+        """
+    def write_report(self, /, json: str) -> None:
+        """
+        Writes `report.json` into the folder, whole or not at all.
+
+        Raises `ValueError` for JSON that is no report, `OSError` when it cannot be written.
+        """
+
+@final
+class Pass:
+    """
+    What one pass over a list of tensors found. An empty list: nothing bad, both numbers 0.
+    """
+    @property
+    def bytes(self, /) -> int:
+        """
+        Bytes of the tensors that were read, expanded elements as often as they are seen.
+        """
+    @property
+    def first_bad(self, /) -> int | None:
+        """
+        Index in the list of the first tensor that holds an infinity or NaN; None when there is none.
+        """
+    @property
+    def max_abs(self, /) -> float:
+        """
+        Largest finite magnitude over all tensors that were read.
+        """
+    @property
+    def sum_squares(self, /) -> float:
+        """
+        Sum of the squares of all finite elements that were read, added in float64.
+        """
+    @property
+    def unread(self, /) -> list[int]:
+        """
+        Indices of what could not be read in place: not on the CPU, not strided, without memory of its own.
+        """
+
+def census(tensor: Any) -> str | None:
+    """
+    The census of a tensor as JSON; None when it cannot be read in place, or is a lazy conjugate or negation, whose
+    memory holds other signs.
+
+    Raises RuntimeError when torch has not been imported.
+    """
+
+def counts(tensor: Any) -> tuple[int, int, int, float | None] | None:
+    """
+    `(nan, posinf, neginf, largest finite magnitude)`; the magnitude is None when no element is finite.
+
+    None when the tensor cannot be read in place or is neither floating-point nor complex. A complex element counts as
+    its two parts. Raises RuntimeError when torch has not been imported.
+    """
+
+def diagnose(info: str, trip: str | None, ledger: str | None, end: str) -> str:
+    """
+    The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+
+    Raises `ValueError` when a text is not what the schema says.
+    """
+
+def main(argv: SupportsGetItem[int, str]) -> int:
+    """
+    Executes any command but `run`, and returns the exit status.
+
+    Raises `ValueError` for `run`, which only Python can do: see `parse`.
+    """
+
+def parse(argv: SupportsGetItem[int, str]) -> Command:
+    """
+    Understands a command line, the program's name first as in `sys.argv`, and executes every command but `run`.
+
+    Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
+    """
+
+def render(report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None) -> str:
+    """
+    A report (JSON) as text for a terminal.
+
+    Raises `ValueError` when it is no report.
+    """
+
+def scan(tensors: list) -> Pass:
+    """
+    Reads every tensor of a list once, the GIL released.
+
+    Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch
+    has not been imported; never for what a tensor does, which is listed in `Pass.unread`.
+    """
+
+def write_report(folder: str, report: str) -> None:
+    """
+    Writes `report.json` into the run folder `folder`, whole or not at all.
+
+    Raises `OSError` when it cannot be written, `ValueError` when it is no report.
+    """

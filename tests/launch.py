@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,9 @@ def guarded(action: Callable[[], int]) -> int:
     """A program may close its streams or set them to `None`: the child must end all the same."""
     try:
         return action()
+    except Exception:
+        traceback.print_exc()
+        return 70
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -164,5 +168,9 @@ class Running:
     def kill(self, number: int = signal.SIGKILL) -> int:
         """Sends a signal; returns the status, negative for a signal."""
         os.kill(self.pid, number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Waits for the end; returns the status."""
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)

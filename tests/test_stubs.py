@@ -15,8 +15,14 @@ STUB = Path(_core.__file__).with_name("_core.pyi")
 TREE = ast.parse(STUB.read_text())
 FUNCTIONS = {node.name: node for node in TREE.body if isinstance(node, ast.FunctionDef)}
 CLASSES = {node.name: node for node in TREE.body if isinstance(node, ast.ClassDef)}
-NAMES = {*FUNCTIONS, *CLASSES, *(n.target.id for n in TREE.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name))}
-METHODS = [(c.name, m) for c in CLASSES.values() for m in c.body if isinstance(m, ast.FunctionDef) and not m.decorator_list]
+NAMES = {
+    *FUNCTIONS,
+    *CLASSES,
+    *(n.target.id for n in TREE.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)),
+}
+METHODS = [
+    (c.name, m) for c in CLASSES.values() for m in c.body if isinstance(m, ast.FunctionDef) and not m.decorator_list
+]
 
 Parameter = tuple[str, bool]
 

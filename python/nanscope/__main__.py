@@ -9,7 +9,11 @@ from nanscope import _core
 
 def main() -> int:
     """Entry point of the console script. Returns the exit status."""
-    command = _core.parse(sys.argv)
+    try:
+        command = _core.parse(sys.argv)
+    except UnicodeEncodeError as error:
+        sys.stderr.write(f"nanscope: an argument is not valid UTF-8: {error.object!r}\n")
+        return 2
     if command.kind != "run":
         return int(command.status)
     from nanscope.run import run

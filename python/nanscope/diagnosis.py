@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nanscope import _core
-from nanscope.capture.event import closure
-from nanscope.replay import rerun
+from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.tracer import Tracer
+from nanscope.replay.values import number
 from nanscope.trip import Trip
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     start = time.perf_counter()
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
-    events = closure(trip.tape)
-    tracer = Tracer(watcher.recorder.empties, unpack_codes(events))
+    tracer = Tracer(watcher.recorder.empties)
     ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(trip)}
     player = None
     try:
@@ -118,15 +117,15 @@ def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
     entries = tracer.entries
 
     def bad(index: int | None) -> bool:
-        return index is not None and any(births_bad(a) for a in entries[index]["outputs"])
+        return index is not None and any(births.bad(a) for a in entries[index]["outputs"])
 
     if trip.event is not None:
         made = player.results.get(trip.event.serial, [])
         entry = tracer.entry_of(made[0]) if made else None
         return entry, bad(entry)
     if trip.where == "loss":
-        last = player.losses[-1][1] if player.losses else 0.0
-        return tracer.loss_entry, bool(last != last or last in (float("inf"), float("-inf")))
+        index = next((i for i in tracer.loss_entries if bad(i)), None)
+        return index, index is not None or any(not math.isfinite(value) for _, value in player.losses)
     if trip.where == "gradient":
         gradient = player.gradients.get(id(trip.tensor))
         if trip.origin is not None:  # the parameter itself was made by the replay
@@ -145,12 +144,7 @@ def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
 def bad_gradients(player: Player, tracer: Tracer) -> list[int]:
     """Entries that wrote gradients which are not finite, each once."""
     found = {tracer.entry_of(g) for g in player.gradients.values() if g is not None}
-    return sorted(i for i in found if i is not None and any(births_bad(a) for a in tracer.entries[i]["outputs"]))
-
-
-def births_bad(arg: dict[str, Any]) -> bool:
-    counts = arg.get("counts")
-    return counts is not None and counts["nan"] + counts["posinf"] + counts["neginf"] > 0
+    return sorted(i for i in found if i is not None and any(births.bad(a) for a in tracer.entries[i]["outputs"]))
 
 
 def losses_equal(recorded: float | None, replayed: float) -> bool:
@@ -170,7 +164,7 @@ def failing(watcher: Watcher, trip: Trip) -> bool:
     if entry is None:
         return False
     counts = [a["counts"] for a in ledger["entries"][entry]["outputs"] if "counts" in a]
-    return any(c["nan"] for c in counts)
+    return any(c["nan"] or c["posinf"] for c in counts)
 
 
 def last_value(watcher: Watcher, trip: Trip, event: Any) -> float | None:
@@ -190,17 +184,6 @@ def leaves(trip: Trip) -> list[torch.Tensor]:
     return [t for t, _ in trip.tape.held.values() if t.is_leaf and t.requires_grad]
 
 
-def unpack_codes(events: list[Any]) -> set[CodeType]:
-    """Code of the saved-tensor hooks in use: what runs there in backward is not a gradient hook."""
-    found = set()
-    for event in events:
-        for hook in event.saved_hooks or ():
-            code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
-            if code is not None:
-                found.add(code)
-    return found
-
-
 def facts(trip: Trip) -> dict[str, Any]:
     """What rules may want to know of the run besides the operators."""
     found: dict[str, Any] = {
@@ -214,7 +197,7 @@ def facts(trip: Trip) -> dict[str, Any]:
         for key in ("lr", "eps", "weight_decay", "momentum"):
             value = group.get(key)
             if isinstance(value, (int, float)):
-                found[f"optimizer.{key}"] = value
+                found[f"optimizer.{key}"] = number(value)
     return found
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
 import re
+import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from nanscope import _core
@@ -18,7 +21,10 @@ class Folder:
     def __init__(self, out: str | None, script: str, argv: list[str]) -> None:
         import torch
 
-        self.path = out or os.path.join("nanscope-runs", _name(script))
+        if out is not None and not out.strip():
+            raise FileNotFoundError(f"the run folder needs a name, got {out!r}")
+        self.path = os.path.join("nanscope-runs", _name(script)) if out is None else out
+        self._place = os.path.abspath(self.path)  # the program may change its working directory
         self.started = time.time_ns()
         self._zero = time.perf_counter_ns()
         self.info: dict[str, Any] = {
@@ -35,7 +41,7 @@ class Folder:
             "pid": os.getpid(),
             "started_unix_nanos": self.started,
         }
-        self._log: _core.Log | None = _core.Log(self.path, json.dumps(self.info))
+        self._log: _core.Log | None = _core.Log(self._place, json.dumps(self.info))
         self.closing: dict[str, Any] = {}
         self.warnings: list[str] = []
 
@@ -46,38 +52,50 @@ class Folder:
             nanos = time.perf_counter_ns() - self._zero
             self._log.step(step, nanos, watch_nanos, loss, norm, largest, scale, lr, skipped)
 
+    def _write(self, write: Callable[[str], None], text: str) -> None:
+        """A disk that is full, or a folder that is gone, costs a record and never the program."""
+        try:
+            write(text)
+        except OSError as error:
+            self._lost(str(error))
+
+    def _lost(self, text: str) -> None:
+        self.warnings.append(text)
+        if sys.stderr is not None and not sys.stderr.closed:
+            sys.stderr.write(f"nanscope: {text}\n")
+
     def trip(self, trip: dict[str, Any]) -> None:
         if self._log is not None:
-            self._log.trip(json.dumps(trip))
+            self._write(self._log.trip, json.dumps(trip))
 
     def ledger(self, ledger: dict[str, Any]) -> str:
         """Writes the ledger; returns it as JSON."""
         text = json.dumps(ledger)
         if self._log is not None:
-            self._log.ledger(text)
+            self._write(self._log.ledger, text)
         return text
 
     def note(self, text: str) -> None:
         self.warnings.append(text)
         if self._log is not None:
-            self._log.note(text)
+            self._write(self._log.note, text)
 
     def report(self, report: dict[str, Any]) -> None:
         if self._log is not None:
-            self._log.write_report(json.dumps(report))
+            self._write(self._log.write_report, json.dumps(report))
 
     def report_after(self, report: dict[str, Any]) -> None:
         """Writes a report when the log is closed already."""
-        _core.write_report(self.path, json.dumps(report))
+        self._write(functools.partial(_core.write_report, self._place), json.dumps(report))
 
     def end(self, how: str, status: int | None, steps: int, watch_seconds: float) -> None:
         """The last record."""
         if self._log is None:
             return
         if self._log.dropped:
-            self.warnings.append(f"{self._log.dropped} records could not be written to the run folder")
+            self._lost(f"{self._log.dropped} records could not be written to the run folder")
         self.closing = self.ending(how, status, steps, watch_seconds)
-        self._log.end(json.dumps(self.closing))
+        self._write(self._log.end, json.dumps(self.closing))
         self._log.close()
         self._log = None
 

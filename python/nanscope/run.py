@@ -174,7 +174,9 @@ class Program:
         if self.spec is not None:
             main.__dict__.update(__loader__=self.spec.loader, __package__=self.spec.parent)
         else:
-            main.__dict__.update(__loader__=None, __package__=None)
+            main.__dict__.update(__loader__=importlib.machinery.SourceFileLoader("__main__", self.file), __package__=None)
+        if sys.version_info < (3, 14):  # later ones make it when it is asked for
+            main.__dict__["__annotations__"] = {}
         sys.modules["__main__"] = main
         enter_path(self.path0)
         sys.argv = self.argv
@@ -202,9 +204,11 @@ def without_ours(tb: types.TracebackType | None, first: types.CodeType | None) -
         tb = tb.tb_next
     starts = [i for i, t in enumerate(frames) if t.tb_frame.f_code is first]
     kept = [t for t in frames[starts[0] if starts else 0 :] if not t.tb_frame.f_code.co_filename.startswith(HERE)]
-    for t, after in zip(kept, [*kept[1:], None], strict=True):
-        t.tb_next = after
-    return kept[0] if kept else None
+    below: types.TracebackType | None = None
+    for t in reversed(kept):
+        t.tb_next = below
+        below = t
+    return below
 
 
 def enter_path(folder: str) -> None:

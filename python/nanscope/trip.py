@@ -21,6 +21,7 @@ class Trip:
     loss: float | None = None
     optimizer: Any = None
     last: Event | None = None
+    signal: str | None = None  # what said stop, where that is not `where` (a collapsing loss scale)
     event: Event | None = None  # the one that made the value, when no backward followed it
     origin: tuple[Event, int] | None = None  # what made `tensor`, where an event of the tape did
     roots: list[Any] = field(default_factory=list)
@@ -29,7 +30,7 @@ class Trip:
         """As the run folder holds it."""
         from nanscope.replay.values import number
 
-        out: dict[str, Any] = {"step": self.step, "rank": 0, "where": self.where, "kind": self.kind}
+        out: dict[str, Any] = {"step": self.step, "rank": 0, "where": self.signal or self.where, "kind": self.kind}
         if self.name is not None:
             out["name"] = self.name
         if self.loss is not None:

@@ -44,9 +44,12 @@ class Scope:
     def __enter__(self) -> Scope:
         import sys
 
-        from nanscope.watcher import Watcher
+        from nanscope import watcher
 
-        self._watcher = Watcher(script=sys.argv[0] or "<interactive>", argv=sys.argv[1:], **self._options)
+        if watcher._active is not None:  # before a folder is made
+            raise RuntimeError("nanscope: this process is being watched already; end the first watch before starting another")
+        self.report = None
+        self._watcher = watcher.Watcher(script=sys.argv[0] or "<interactive>", argv=sys.argv[1:], **self._options)
         self.folder = self._watcher.folder
         self._watcher.start()
         return self
@@ -56,6 +59,7 @@ class Scope:
     ) -> bool:
         import sys
 
+        from nanscope.run import colour, say
         from nanscope.stop import Stop
 
         watcher = self._watcher
@@ -65,6 +69,6 @@ class Scope:
         watcher.finish("stopped" if stopped else "raised" if error is not None else "finished", error=error)
         self.report = watcher.report
         if self.report is not None and not self._quiet:
-            sys.stdout.write(watcher.text(colour=sys.stdout.isatty()))
+            say(sys.stdout, watcher.text(colour=colour("auto")))
         self._watcher = None
         return stopped

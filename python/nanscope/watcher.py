@@ -14,7 +14,7 @@ import torch
 from nanscope import signals
 from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, scaler
 from nanscope.capture.event import Event, Tape
-from nanscope.capture.recorder import Recorder
+from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
 from nanscope.folder import Folder
 from nanscope.stop import Stop
@@ -22,6 +22,7 @@ from nanscope.trip import Trip
 
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
+SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -63,6 +64,7 @@ class Watcher:
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
+        self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[Any, bool]] = {}
         self._gradients: signals.Gradients | None = None
         self._unscaled_finite = False
@@ -127,7 +129,7 @@ class Watcher:
         """An outermost module has returned without a graph. A model whose outputs are nothing but NaN is a trip: whatever
         the program goes on to do with them, they say nothing. Modules without parameters (metrics, losses) may be undefined.
         """
-        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()):
+        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()) and self._good_inputs(event):
             tape = Tape()
             tape.events = [event]
             tape.originals = self.recorder.tape.originals
@@ -136,13 +138,20 @@ class Watcher:
             self.confirm(trip)
 
     @staticmethod
+    def _good_inputs(event: Event) -> bool:
+        """False when the program itself has fed NaN: it may well know what to do with what comes out."""
+        found: list[Tensor] = []
+        flatten((event.args, event.kwargs), found)
+        return signals.first_bad([t for t in found if t.is_floating_point()]) is None
+
+    @staticmethod
     def _evaluated_nan(found: list[Tensor]) -> bool:
         for tensor in found:
             if tensor.is_floating_point() and tensor.numel() and tensor.is_cpu:
                 flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()
                 # One element first: a healthy evaluation pays for no more.
                 first = flat[(0,) * flat.dim()].item() if flat.dim() else flat.item()
-                return first != first and bool(torch.isnan(flat).all())
+                return not math.isfinite(first) and not bool(torch.isfinite(flat).any()) and bool(torch.isnan(flat).any())
         return False
 
     def process_started(self, name: str) -> None:
@@ -233,8 +242,16 @@ class Watcher:
         settings = [(g.get("lr"), g.get("eps"), g.get("weight_decay"), len(g["params"])) for g in optimizer.param_groups]
         known = self._settings.get(id(optimizer))
         if known is None or known[0] != settings:
-            self._settings[id(optimizer)] = known = (settings, signals.vouched(optimizer))
+            vouched = signals.vouched(optimizer)
+            self._settings[id(optimizer)] = (settings, vouched)
+            if known is None and optimizer.state:
+                return False  # state that was loaded: nothing is known of it before its first use
+            known = (settings, vouched)
         return known[1] and largest < signals.GRADIENT_VOUCHED
+
+    def loaded(self, optimizer: Any) -> None:
+        """The state of an optimizer was replaced."""
+        self._settings.pop(id(optimizer), None)
 
     def after_step(self, optimizer: Any, skipped: bool) -> None:
         """The update was made, or left out."""
@@ -261,10 +278,29 @@ class Watcher:
         trip = trip or self._bad_buffer(optimizer)
         if trip is not None:
             trip.step, trip.optimizer = step, optimizer
+        else:
+            trip = self._collapsing(optimizer, step)
+        if trip is not None:
             self.confirm(trip)
         self._gradients = None
         self.handled = None
         self._end_step(optimizer, step, True, start)
+
+    def _collapsing(self, optimizer: Any, step: int) -> Trip | None:
+        """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
+        self._skips = self._skips or [step, 0]
+        self._skips[1] += 1
+        scale = self._scale()
+        if self._skips[1] < 2 or scale is None or scale > SCALE_SANE:
+            return None
+        owners = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        bad = signals.first_bad([p.grad for p in owners])
+        if bad is None:
+            return None
+        owner = next(p for p in owners if p.grad is bad)
+        trip = self._trip("gradient", optimizer, bad, owner)
+        trip.step, trip.signal = self._skips[0], "scale"
+        return trip
 
     def _end_step(self, optimizer: Any, step: int, skipped: bool, start: int) -> None:
         gradients = self._gradients
@@ -273,6 +309,7 @@ class Watcher:
         self._snapshot = self._step_event = None
         if not skipped:
             self.handled = None
+            self._skips = None
         now = time.perf_counter_ns()
         own = self._own_nanos + now - start
         self._own_nanos = 0
@@ -344,12 +381,12 @@ class Watcher:
         if not changed:
             return None
         bad = signals.first_bad(changed)
-        if bad is None or signals.kind_of(bad) != "nan" and self._was_bad(bad):
+        if bad is None or self._was_bad(bad):
             return None
         return self._trip("buffer", optimizer, bad, bad)
 
     def _was_bad(self, buffer: Tensor) -> bool:
-        """True when the buffer held infinities before this step already (an observer's initial range, say)."""
+        """True when the buffer was not finite before this step already (an observer's initial range, an unfilled memory)."""
         for event in self.recorder.tape.events:
             for tensor, copy in event.state.buffers if event.state is not None else ():
                 if tensor is buffer:

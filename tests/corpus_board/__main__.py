@@ -68,7 +68,11 @@ class Board:
             self.quiet += 1
             return
         origin = (report or {}).get("origin", {})
-        what = f"status {ran.status}" if report is None else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
+        what = (
+            f"status {ran.status}"
+            if report is None
+            else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
+        )
         self.alarms.append(name)
         print(f"{case.id:5} {label}: ALARM {what} {ran.err[-300:]}", flush=True)
 
@@ -78,7 +82,10 @@ class Board:
         groups = (
             ("bad values, one process", single),
             ("several ranks", [s for s in self.scores if s[0].ranks]),
-            ("no bad value (mismatch, unhealthy)", [s for s in self.scores if s[0].truth["verdict"] != "nonfinite" and not s[0].ranks]),
+            (
+                "no bad value (mismatch, unhealthy)",
+                [s for s in self.scores if s[0].truth["verdict"] != "nonfinite" and not s[0].ranks],
+            ),
         )
         missed = []
         for title, scores in groups:
@@ -90,7 +97,9 @@ class Board:
                     missed.append(f"{column} {right}/{of} is below {TARGETS[column]:.0%}")
             right, of = _count([a if s[0].truth.get("line_scored") else None for s in scores for a in [s[2]]])
             print(f"  line, by torch's detect_anomaly {right} of {of}")
-        print(f"\nhealthy programs and FIX=1 twins: {self.quiet} quiet, {len(self.alarms)} alarms {' '.join(self.alarms)}")
+        print(
+            f"\nhealthy programs and FIX=1 twins: {self.quiet} quiet, {len(self.alarms)} alarms {' '.join(self.alarms)}"
+        )
         print(f"{seconds:.0f} s")
         for text in missed:
             print(f"MISSED: {text}")

@@ -21,7 +21,9 @@ def write(folder: Path, source: str) -> None:
     (folder / PROGRAM).write_text(source)
 
 
-def watched(folder: Path, source: str, fix: bool = False, options: list[str] | None = None) -> tuple[Ran, dict[str, Any] | None]:
+def watched(
+    folder: Path, source: str, fix: bool = False, options: list[str] | None = None
+) -> tuple[Ran, dict[str, Any] | None]:
     """The program under `nanscope run`; the report if one was written."""
     write(folder, source)
 

@@ -43,8 +43,14 @@ impl<'a> Case<'a> {
         match self.outside().map(|arg| arg.source.as_ref()) {
             Some(Some(Source::Param { .. } | Source::Buffer { .. } | Source::State { .. })) => Phase::Param,
             Some(Some(Source::Data { .. })) => Phase::Data,
+            None if self.writes_nan() && self.entry().phase == Phase::Forward => Phase::Data,
             Some(Some(Source::Unwritten { .. }) | None) | None => self.entry().phase,
         }
+    }
+
+    /// True when the origin is an operator that was told to write NaN: padding, a marker of what is missing.
+    pub fn writes_nan(&self) -> bool {
+        matches!(self.located.birth, Birth::Entry { .. }) && self.entry().scalars.values().any(|x| x.0.is_nan())
     }
 
     /// True when the origin is an operator of the forward pass (or of the recomputation).

@@ -7,7 +7,9 @@ use nanscope_trace::schema::{Arg, Entry, Ledger, Phase, Source};
 const CARRIERS: &[&str] = &[
     "_log_softmax",
     "_softmax_backward_data",
+    "_reshape_alias_copy",
     "_to_copy",
+    "_unsafe_view",
     "add",
     "add_",
     "amax",
@@ -17,6 +19,7 @@ const CARRIERS: &[&str] = &[
     "copy_",
     "cummax",
     "div",
+    "expand_copy",
     "fill_",
     "full",
     "full_like",
@@ -47,6 +50,7 @@ const CARRIERS: &[&str] = &[
     "topk",
     "tril",
     "triu",
+    "view_copy",
     "where",
 ];
 

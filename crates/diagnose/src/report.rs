@@ -1,8 +1,8 @@
 //! A report from what is in the run folder.
 
 use nanscope_trace::schema::{
-    Arg, Cause, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord,
-    Trip, Verdict, Where,
+    Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary,
+    StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -86,7 +86,12 @@ fn causes(case: &Case) -> Vec<Cause> {
         .map(|(finding, rule)| Cause {
             id: rule.id().to_owned(),
             title: rule.title().to_owned(),
-            confidence: finding.confidence,
+            // What was seen in a replay that differs from the run is no proof.
+            confidence: if case.ledger.faithful {
+                finding.confidence
+            } else {
+                finding.confidence.min(Confidence::Likely)
+            },
             evidence: finding.evidence,
             docs: format!("nanscope rules {}", rule.id()),
         })

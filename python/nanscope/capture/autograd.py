@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,21 +21,29 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
     """
     tensor_backward, backward, grad = torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad
 
+    @functools.wraps(tensor_backward)
     def of_tensor(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> Any:
         if recorder.depth or not recorder.live():
             return tensor_backward(self, gradient, retain_graph, create_graph, inputs)
+        inputs = _listed(inputs)
         return record(recorder, loss, "backward", tensor_backward, (self, gradient, retain_graph, create_graph, inputs), {}, [self])
 
+    @functools.wraps(backward)
     def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():
             return backward(tensors, *args, **kwargs)
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
         return record(recorder, loss, "backward", backward, (roots, *args), kwargs, roots)
 
+    @functools.wraps(grad)
     def of_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():
             return grad(outputs, *args, **kwargs)
-        return record(recorder, loss, "grad", grad, (outputs, *args), kwargs, [])
+        args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
+        higher = kwargs.get("create_graph", len(args) > 3 and args[3])
+        roots = [] if higher else [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+        return record(recorder, loss, "grad", grad, (outputs, *args), kwargs, roots)
 
     torch.Tensor.backward = of_tensor  # type: ignore[method-assign, assignment]
     torch.autograd.backward = of_autograd  # type: ignore[assignment]
@@ -46,6 +55,11 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
         torch.autograd.grad = grad
 
     return uninstall
+
+
+def _listed(value: Any) -> Any:
+    """A generator of tensors can be read once only."""
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def record(
@@ -63,10 +77,10 @@ def record(
             event.kwargs = recorder.encode(kwargs, tape)
         recorder.pin(event)
         recorder.tell(event, args, kwargs)
-        if kind == "backward":
+        if roots:
             loss(event, roots)
             recorder.backward_done = True
-            recorder.backwards += 1
+        recorder.backwards += kind == "backward"
         try:
             result = function(*args, **kwargs)
         except Exception:

@@ -17,17 +17,15 @@ Tensor = torch.Tensor
 EMPTIES_MAX = 100_000  # allocations remembered while the model is built
 
 # What a function is to the tape; found once per function, by name.
-SKIP, PURE, RANDOM, CHANGE, SETTER, GRAD, HOOK, ITER, EMPTY, FACTORY = range(10)
+SKIP, PURE, RANDOM, CHANGE, SETTER, GRAD, HOOK, ITER, EMPTY, OUTSIDE = range(10)
 
 _GETTERS = {"grad", "data", "T", "mT", "H", "mH", "real", "imag"}
-_RANDOM = ("dropout", "bernoulli", "multinomial", "normal", "poisson", "rrelu", "gumbel", "scaled_dot_product", "binomial")
+_RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal", "poisson", "rrelu", "gumbel", "scaled_dot_product", "binomial")
 _RANDOM_CHANGES = {"uniform_", "normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "random_", "bernoulli_", "dropout_"}
-_FACTORY = {
-    "rand", "randn", "randint", "randperm", "zeros", "ones", "full", "arange", "linspace", "logspace", "eye", "tensor",
-    "as_tensor", "from_numpy", "scalar_tensor", "complex", "polar", "tril_indices", "triu_indices", "hann_window",
-    "rand_like", "randn_like", "randint_like", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full",
-    "new_tensor", "asarray", "frombuffer", "from_dlpack", "hamming_window", "blackman_window", "kaiser_window",
-    "get_rng_state", "initial_seed", "_make_subclass", "_make_wrapper_subclass",
+# Tensors from Python or NumPy data come from outside the step: the data may have changed by the time of a replay.
+_OUTSIDE = {
+    "tensor", "as_tensor", "from_numpy", "new_tensor", "asarray", "frombuffer", "from_dlpack", "get_rng_state",
+    "initial_seed", "_make_subclass", "_make_wrapper_subclass", "load",
 }  # fmt: skip
 _EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 _SKIP = {
@@ -56,8 +54,8 @@ def classify(func: Any) -> int:
         return HOOK
     if name in _EMPTY:
         return EMPTY
-    if name in _FACTORY:
-        return FACTORY
+    if name in _OUTSIDE:
+        return OUTSIDE
     if name in _SKIP:
         return SKIP
     if name in _RANDOM_CHANGES:
@@ -87,11 +85,13 @@ class Functions(TorchFunctionMode):
         recorder = self.recorder
         if kind == SKIP or recorder.muted or recorder.depth:
             return func(*args, **kwargs)
+        if "generator" in kwargs and kwargs["generator"] is not None:
+            return self._generated(func, args, kwargs, kind)
         if recorder.observer is not None and kind in (PURE, RANDOM, CHANGE, SETTER, GRAD):
             return self._told(func, args, kwargs, kind)
         if kind == PURE and "out" not in kwargs:
             return self._pure(func, args, kwargs, False)
-        if kind == FACTORY:
+        if kind == OUTSIDE:
             return func(*args, **kwargs)
         if kind == RANDOM:
             return self._pure(func, args, kwargs, True)
@@ -104,6 +104,13 @@ class Functions(TorchFunctionMode):
         if kind == ITER:
             return iter(self.__torch_function__(Tensor.unbind, types, (args[0], 0), {}))
         return self._change(func, args, kwargs, kind)
+
+    def _generated(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
+        """Numbers from the program's own generator come from outside: its state has moved on by the time of a replay."""
+        if kind == CHANGE and args and isinstance(args[0], Tensor):
+            self.recorder.before_change(args[0])
+            self.recorder.made.pop(id(args[0]), None)
+        return func(*args, **kwargs)
 
     def _told(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
         """In a traced step the tracer is told before the call; the event it is told of is the one that will be recorded."""
@@ -182,12 +189,12 @@ class Functions(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _empty(self, func: Any, args: Any, kwargs: Any) -> Any:
-        result = func(*args, **kwargs)
         recorder = self.recorder
+        result = self._pure(func, args, kwargs, False)
         if not recorder.stepped and len(recorder.empties) < EMPTIES_MAX and result.layout is torch.strided and not result.is_meta:
             # A weak reference keeps the address from being given to other memory, not the memory itself.
             weak = StorageWeakRef(result.untyped_storage())
-            recorder.empties[storage_id(result)] = (weak, result._version, caller(1))
+            recorder.empties[storage_id(result)] = (weak, result._version, caller(2))
         return result
 
     def _change(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
@@ -209,23 +216,25 @@ class Functions(TorchFunctionMode):
         if recorder.backward_done and attribute not in ("grad", "requires_grad") and recorder.is_update(targets):
             if recorder.on_update():  # a bad update is left out
                 return None if name == "__set__" else target
-        if what == "unread" and not (torch.is_grad_enabled() and any(_needs_grad(a) for a in args[1:])):
-            return func(*args, **kwargs)
-        event = recorder.event("function", func, random=name in _RANDOM_CHANGES, place=caller(1))
-        encoded = recorder.encode(args, None), recorder.encode(kwargs, None)
-        chain = 0
-        floating = False
-        if what == "made" and not torch.is_grad_enabled() and len(targets) == 1 and target is not None:
+        if what == "unread" and not any(self._flows(a) for a in (*args[1:], *kwargs.values())):
+            return func(*args, **kwargs)  # nothing of this step is in it: the changed tensor is the outside tensor
+        event = recorder.event("function", func, random=name in _RANDOM_CHANGES, place=caller(2))
+        parameters = any(t.is_leaf and t.requires_grad for t in targets)
+        floating, chain = False, 0
+        if not torch.is_grad_enabled() and len(targets) == 1 and not parameters and what != "read":
             made = recorder.producer(targets[0])
-            if made is not None and not targets[0]._is_view() and not _is_grad_getter(made[1]):
-                floating, chain = True, made[3] + 1
+            if not targets[0]._is_view() and not (made is not None and _is_grad_getter(made.event)):
+                floating, chain = True, 1 if made is None else made.chain + 1
+        if what == "unread":
+            for t in targets:
+                recorder.keep_original(t)
+        tape = None if floating else recorder.tape
+        encoded = recorder.encode(args, tape), recorder.encode(kwargs, tape)
         result = func(*args, **kwargs)
         if floating and chain > CHAIN_MAX:
             for t in targets:
                 recorder.made.pop(id(t), None)
             return result
-        if not floating:
-            encoded = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
         event.args, event.kwargs = encoded
         if not floating:
             recorder.pin(event)
@@ -236,11 +245,11 @@ class Functions(TorchFunctionMode):
         recorder.outputs(event, target, floating=floating, chain=chain)
         return result
 
-
-def _needs_grad(value: Any) -> bool:
-    found: list[Tensor] = []
-    flatten(value, found)
-    return any(t.requires_grad for t in found)
+    def _flows(self, value: Any) -> bool:
+        """True when `value` holds a tensor that an event of this step made, or one with a graph."""
+        found: list[Tensor] = []
+        flatten(value, found)
+        return any(t.requires_grad or self.recorder.producer(t) is not None for t in found)
 
 
 def _is_grad_getter(event: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
     that succeeded without a graph."""
     original = torch.nn.Module.__call__
 
+    @functools.wraps(original)
     def __call__(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():  # inner modules leave here: one frame and one test
             return original(module, *args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ class Steps(Protocol):
     def before_step(self, optimizer: Any) -> bool: ...
     def after_step(self, optimizer: Any, skipped: bool) -> None: ...
     def zeroed(self) -> None: ...
+    def loaded(self, optimizer: Any) -> None: ...
 
 
 def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
@@ -65,7 +67,7 @@ def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
             recorder.leave(popped)
 
     handles = [register_optimizer_step_pre_hook(pre), register_optimizer_step_post_hook(post)]
-    undo = [_new_group(recorder), _zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
+    undo = [_new_group(recorder), _load(steps), _zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
 
     def uninstall() -> None:
         for handle in handles:
@@ -92,10 +94,27 @@ def _closure(recorder: Recorder, steps: Steps, optimizer: Any, closure: Any) -> 
     return wrapped
 
 
+def _load(steps: Steps) -> Callable[[], None]:
+    original = Optimizer.load_state_dict
+
+    @functools.wraps(original)
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        steps.loaded(self)
+        return original(self, *args, **kwargs)
+
+    Optimizer.load_state_dict = load_state_dict  # type: ignore[method-assign]
+
+    def uninstall() -> None:
+        Optimizer.load_state_dict = original  # type: ignore[method-assign]
+
+    return uninstall
+
+
 def _new_group(recorder: Recorder) -> Callable[[], None]:
     """What an optimizer trains is state from outside the step, however it was made; what made it is no part of a step."""
     original = Optimizer.add_param_group
 
+    @functools.wraps(original)
     def add_param_group(self: Any, group: dict[str, Any]) -> Any:
         result = original(self, group)
         if recorder.depth == 0 and recorder.live():
@@ -116,6 +135,7 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
 def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:
     original = cls.zero_grad
 
+    @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live():
             return original(self, *args, **kwargs)

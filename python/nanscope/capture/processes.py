@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing.process
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ def install(recorder: Recorder, told: Told) -> Callable[[], None]:
     cls = multiprocessing.process.BaseProcess
     original = cls.start
 
+    @functools.wraps(original)
     def start(self: Any) -> Any:
         if recorder.depth == 0 and recorder.live():
             told(self.name)

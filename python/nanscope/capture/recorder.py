@@ -16,7 +16,8 @@ from nanscope.capture.state import Volatile
 EVENTS_MAX = 50_000  # a tape longer than this cannot be a step one waits for; the rerun takes over
 COPIES_MAX_BYTES = 256 << 20  # copies of outside tensors that the program changes in place
 CUDA = torch.cuda.is_available()
-CHAIN_MAX = 8  # in-place changes followed back under no_grad; accumulators over an evaluation must not grow the tape
+CHAIN_MAX = 1024  # in-place changes of one tensor followed back under no_grad
+FLOATING_MAX_BYTES = 256 << 20  # outside tensors that events without a graph may keep alive (an evaluation between steps)
 
 Tensor = torch.Tensor
 _C = torch._C
@@ -64,6 +65,7 @@ class Recorder:
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.steps_taken = 0
         self.backwards = 0  # since the last step
+        self.floating_bytes = 0
         self.closure_of: Any = None
         self.observer: Any = None  # a tracer, while a rerun's step is watched as it happens
         self._closure_popped = False
@@ -147,6 +149,7 @@ class Recorder:
             elif key not in self.tape.read:
                 self.tape.read[key] = weak = weakref.ref(value)
                 self.tape.fresh.append(weak)
+                self._count(value)
             return value
         kind = type(value)
         if kind is tuple:
@@ -158,6 +161,14 @@ class Recorder:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return kind(*[self.encode(v, tape) for v in value])
         return value
+
+    def _count(self, value: Tensor) -> None:
+        """Counts what events without a graph keep alive; beyond the limit they are forgotten."""
+        self.floating_bytes += value.numel() * value.element_size()
+        if self.floating_bytes > FLOATING_MAX_BYTES:
+            self.floating_bytes = 0
+            for key in [k for k, m in self.made.items() if (t := m.tensor()) is None or not t.requires_grad]:
+                del self.made[key]
 
     def outputs(self, event: Event, result: Any, floating: bool = False, chain: int = 0) -> None:
         """Remembers that `event` made the tensors in `result`; of a floating event only while they live."""
@@ -204,7 +215,7 @@ class Recorder:
         if base is None and self.producer(target) is None and self._in_module(target):
             base = target
         if base is not None:
-            self._keep_original(base)
+            self.keep_original(base)
         if self.producer(target) is not None:
             return "made"
         return "unread" if base is None else "read"
@@ -228,7 +239,7 @@ class Recorder:
                     return True
         return False
 
-    def _keep_original(self, target: Tensor) -> None:
+    def keep_original(self, target: Tensor) -> None:
         tape = self.tape
         if id(target) in tape.originals:
             return
@@ -250,6 +261,7 @@ class Recorder:
         self.changed.clear()
         self.backward_done = False
         self.backwards = 0
+        self.floating_bytes = 0
         if self.made:
             stale = []
             for key, made in self.made.items():
@@ -303,6 +315,9 @@ class Recorder:
         return found
 
 
+_ATOMS = {int, float, bool, str, bytes, type(None), complex, torch.dtype, torch.device, torch.Size, slice, type(...)}
+
+
 def storage_id(tensor: Tensor) -> int:
     """Identity of the memory behind a tensor."""
     try:
@@ -321,9 +336,13 @@ def flatten(value: Any, into: list[Tensor]) -> None:
     elif isinstance(value, dict):
         for item in value.values():
             flatten(item, into)
-    elif hasattr(value, "__dataclass_fields__") or type(value).__module__.startswith("torch_geometric"):
+    elif type(value) not in _ATOMS and not isinstance(value, (type, torch.nn.Module)) and hasattr(value, "__dict__"):
+        # Results of models (dataclasses, distributions): their own attributes, one level deep.
         for item in vars(value).values():
-            flatten(item, into)
+            if isinstance(item, Tensor):
+                into.append(item)
+            elif type(item) in (tuple, list, dict):
+                flatten(item, into)
 
 
 def random_state() -> tuple[Any, ...]:

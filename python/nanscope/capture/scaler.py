@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -21,11 +22,13 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
     """Patches `scale`, `unscale_` and `step` of `GradScaler`."""
     scale, unscale, step = GradScaler.scale, GradScaler.unscale_, GradScaler.step
 
+    @functools.wraps(scale)
     def scaled(self: Any, outputs: Any) -> Any:
         if recorder.depth == 0 and recorder.live() and self.is_enabled():
             watch.scaled(self, outputs)
         return scale(self, outputs)
 
+    @functools.wraps(unscale)
     def unscaled(self: Any, optimizer: Any) -> Any:
         if recorder.depth or not recorder.live():
             return unscale(self, optimizer)
@@ -39,6 +42,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
         finally:
             recorder.leave(popped)
 
+    @functools.wraps(step)
     def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.depth or not recorder.live() or not self.is_enabled():
             return step(self, optimizer, *args, **kwargs)

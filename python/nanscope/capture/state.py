@@ -38,6 +38,7 @@ class Volatile:
         self.calls = 0
         self.buffers: dict[int, torch.Tensor] = {}
         self.modules: dict[int, torch.nn.Module] = {}
+        self.silent: set[int] = set()  # buffers that change without a new version
         self.generators: set[str] = set()
         self._storages: set[int] | None = None
 
@@ -96,6 +97,13 @@ class Volatile:
                 if tensor.is_floating_point():
                     changed.append(tensor)
         if self.calls < LEARN_CALLS:
+            # Some kernels (batch normalisation's) change their buffers without counting a version.
+            for tensor, copy in state.buffers:
+                if id(tensor) not in self.buffers and not same_values(tensor, copy):
+                    self.buffers[id(tensor)] = tensor
+                    self.silent.add(id(tensor))
+        changed += [t for key, t in self.buffers.items() if key in self.silent and t.is_floating_point()]
+        if self.calls < LEARN_CALLS:
             self.calls += 1
             for module, attributes in state.attributes:
                 if changed_attributes(module.__dict__, attributes):
@@ -114,6 +122,11 @@ class Volatile:
 def changed_attributes(now: dict[str, Any], then: dict[str, Any]) -> bool:
     """True when an attribute was added, removed or bound to another object."""
     return len(now) != len(then) or any(then.get(key, now) is not value for key, value in now.items())
+
+
+def same_values(tensor: torch.Tensor, copy: torch.Tensor) -> bool:
+    """Equality to the bit, as far as `==` tells; a NaN equals a NaN."""
+    return bool(((tensor == copy) | ((tensor != tensor) & (copy != copy))).all()) if tensor.shape == copy.shape else False
 
 
 def generators(names: set[str]) -> dict[str, Any]:

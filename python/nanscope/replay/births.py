@@ -37,14 +37,14 @@ def describe(
     """Adds details to `entry` if it is a birth, or the first to meet a bad value from outside."""
     bad_out = _sum(entry["outputs"])
     bad_in = _sum(entry["inputs"])
-    outside = [i for i, a in enumerate(entry["inputs"]) if "source" in a and _bad(a)]
+    outside = [i for i, a in enumerate(entry["inputs"]) if "source" in a and bad(a)]
     for i in outside:
         _index(entry["inputs"][i], read[i][1])
     if not (bad_out[1] and not bad_in[1]) and not (bad_out[0] and not bad_in[0]):
         return
     shape = index = None
     for arg, (_, tensor) in zip(entry["outputs"], written, strict=True):
-        if _bad(arg):
+        if bad(arg):
             index = _index(arg, tensor) if index is None else index
             shape = shape or list(tensor.shape)
         arg.setdefault("census", values.census(tensor))
@@ -67,14 +67,15 @@ def describe(
         entry["reference"] = reference
 
 
-def _bad(arg: dict[str, Any]) -> int:
+def bad(arg: dict[str, Any]) -> int:
+    """Elements that are not finite."""
     c = arg.get("counts")
     return 0 if c is None else c["nan"] + c["posinf"] + c["neginf"]
 
 
 def _sum(args: list[dict[str, Any]]) -> tuple[int, int]:
     """`(nan, bad)` over all arguments."""
-    return sum(a["counts"]["nan"] for a in args if "counts" in a), sum(_bad(a) for a in args)
+    return sum(a["counts"]["nan"] for a in args if "counts" in a), sum(bad(a) for a in args)
 
 
 def _index(arg: dict[str, Any], tensor: Tensor) -> list[int] | None:
@@ -82,7 +83,7 @@ def _index(arg: dict[str, Any], tensor: Tensor) -> list[int] | None:
     if arg["census"] is None or arg["census"].get("first_bad") is None or tensor.is_complex():
         return None
     first = arg["census"]["first_bad"]
-    if 0 < arg["counts"]["nan"] < _bad(arg):  # infinities may have been meant; a NaN never is
+    if 0 < arg["counts"]["nan"] < bad(arg):  # infinities may have been meant; a NaN never is
         first = int(torch.isnan(tensor.detach()).reshape(-1).nonzero()[0])
     index = values.unravel(first, tensor.shape)
     found = values.at(tensor, index, tensor.shape)

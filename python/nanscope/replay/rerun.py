@@ -72,7 +72,7 @@ class Live:
         from nanscope.replay.tracer import Tracer
 
         self.recorder = recorder
-        self.tracer = Tracer(recorder.empties, set())
+        self.tracer = Tracer(recorder.empties)
         recorder.observer = self.tracer
         self._names = self.tracer.named_modules()
         self._names.__enter__()
@@ -89,14 +89,15 @@ class Live:
 
     def deliver(self, watcher: Watcher, trip: Trip) -> None:
         """Writes the ledger for the process that asked."""
-        from nanscope.diagnosis import births_bad, facts
+        from nanscope.diagnosis import facts
+        from nanscope.replay import births
         from nanscope.replay.names import Names
 
         self.stop()
         tracer, entries = self.tracer, self.tracer.entries
         names = Names(trip.roots, list(watcher.optimizers))
         if trip.where == "loss":
-            entry = tracer.loss_entry
+            entry = next((i for i in tracer.loss_entries if any(births.bad(a) for a in entries[i]["outputs"])), None)
         elif trip.where == "gradient":
             entry = tracer.entry_of(trip.tensor.grad)
         else:
@@ -112,7 +113,7 @@ class Live:
             "facts": facts(trip),
             "warnings": [],
             "trip_entry": entry,
-            "also": sorted(i for i in also if i is not None and any(births_bad(a) for a in entries[i]["outputs"])),
+            "also": sorted(i for i in also if i is not None and any(births.bad(a) for a in entries[i]["outputs"])),
             "seconds": 0.0,
         }
         if Live.answer is not None:

@@ -31,14 +31,15 @@ SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
 class Tracer(TorchDispatchMode):
     """Entries of one replay, or of a step as it happens. `writers` maps a storage to the entry that wrote it last."""
 
-    def __init__(self, empties: dict[int, Any], unpacks: set[CodeType]) -> None:
+    def __init__(self, empties: dict[int, Any]) -> None:
         super().__init__()
         self.empties = empties
-        self.unpacks = unpacks
+        self.unpacks: set[CodeType] = set()  # saved-tensor hooks: what runs there in backward is not a gradient hook
         self.entries: list[dict[str, Any]] = []
         self.operators = 0
         self.writers: dict[int, int] = {}
-        self.loss_entry: int | None = None
+        self.loss_entries: list[int] = []
+        self._bad_writers: dict[int, int] = {}  # storage -> the entry that last wrote something bad into it
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
         self._forward: dict[int, tuple[int | None, Any, Any, bool]] = {}  # sequence number -> entry, place, module, hooked
@@ -62,6 +63,10 @@ class Tracer(TorchDispatchMode):
 
     def begin(self, event: Event, args: Any, kwargs: Any) -> None:
         """What follows belongs to `event`."""
+        for hook in event.saved_hooks or ():
+            code = getattr(hook, "__code__", None)
+            if code is not None:
+                self.unpacks.add(code)
         self._event = event
         self._label = function_name(event.target) if event.kind in ("function", "call", "grad") else None
         self._phase = self._phase_of(event)
@@ -69,9 +74,11 @@ class Tracer(TorchDispatchMode):
         for storage, name in arguments(event, args, kwargs).items():
             if storage not in self.writers:
                 self._data.setdefault(storage, name)
-        if event.kind == "backward":
-            root = args[0] if isinstance(args[0], Tensor) else args[0][0]
-            self.loss_entry = self.writers.get(storage_id(root), self.loss_entry)
+        if event.kind in ("backward", "grad"):
+            for root in [args[0]] if isinstance(args[0], Tensor) else args[0]:
+                entry = self.writers.get(storage_id(root))
+                if entry is not None:
+                    self.loss_entries.append(entry)
 
     def finish(self) -> None:
         """The event of `begin` is over."""
@@ -168,9 +175,12 @@ class Tracer(TorchDispatchMode):
         saved = node if forward is not None and not forward[3] else None
         births.describe(entry, op, before, args, kwargs, read, written, saved, self._arg)
         self.entries.append(entry)
-        for _, tensor in written:
+        for (_, tensor), arg in zip(written, outputs, strict=True):
             self._keep(tensor)
-            self.writers[storage_id(tensor)] = index
+            key = storage_id(tensor)
+            self.writers[key] = index
+            if births.bad(arg):
+                self._bad_writers[key] = index
         if node is None or torch.is_grad_enabled():
             self._note(sequence, index, place, module)
         return result
@@ -232,7 +242,8 @@ class Tracer(TorchDispatchMode):
                 arg["counts"]["max_abs"] = largest
         if not out:
             key = storage_id(tensor)
-            writer = self.writers.get(key)
+            # What is bad in memory that was written in parts came with the last bad part, or was there before.
+            writer = (self._bad_writers if births.bad(arg) else self.writers).get(key)
             if writer is not None:
                 arg["from"] = writer
             else:

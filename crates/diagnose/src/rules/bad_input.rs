@@ -26,6 +26,10 @@ rule! {
 }
 
 fn check(case: &Case) -> Option<Finding> {
+    if case.writes_nan() && case.phase() == Phase::Data {
+        let out = case.bad_output()?;
+        return Finding::proved(5, vec![format!("the program itself writes nan here: {}", text::bad_of(out))]);
+    }
     let arg = case.outside()?;
     let Some(Source::Data { name, .. }) = &arg.source else { return None };
     if case.phase() != Phase::Data {

@@ -118,7 +118,7 @@ $(VENV)/.ready: requirements-dev.txt constraints.txt
 	  "expected Python 3.11 or newer, got %d.%d; as in: make PYTHON=python3.12" % v[:2])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --requirement requirements-dev.txt
+	$(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt --requirement requirements-dev.txt
 	@touch $@
 
 # Installed in editable form: a change below python/ needs no build.

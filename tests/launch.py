@@ -45,13 +45,15 @@ class Result:
         return report
 
 
-def forked(folder: Path, action: Callable[[], int], environment: dict[str, str] | None = None, stdin: str = "") -> Result:
+def forked(
+    folder: Path, action: Callable[[], int], environment: dict[str, str] | None = None, stdin: str = ""
+) -> Result:
     """`action` in a child, `folder` being its working directory."""
 
     def fed() -> int:
         (folder / "stdin").write_text(stdin)
         os.dup2(os.open("stdin", os.O_RDONLY), 0)
-        sys.stdin = open(0, closefd=False)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
         return guarded(action)
 
     ran = warm.run(folder, fed, environment)
@@ -62,14 +64,14 @@ def guarded(action: Callable[[], int]) -> int:
     """A program may close its streams or set them to `None`: the child must end all the same."""
     try:
         return action()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the test reads it
         traceback.print_exc()
         return 70
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
-        sys.stdout = sys.stderr = open(os.devnull, "w")
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def nanscope(folder: Path, *argv: object, environment: dict[str, str] | None = None, stdin: str = "") -> Result:
@@ -132,12 +134,16 @@ def explained(folder: Path, run: str = "run") -> dict[str, Any]:
     return report
 
 
-def real(folder: Path, *argv: object, environment: dict[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+def real(
+    folder: Path, *argv: object, environment: dict[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
     """A process of its own, for what a fork cannot show: start-up, signals, pipes."""
     folder.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, **(environment or {})}
     more.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run([*map(str, argv)], cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False, **more)
+    return subprocess.run(
+        [*map(str, argv)], cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False, **more
+    )
 
 
 class Running:
@@ -148,29 +154,38 @@ class Running:
         path = placed(folder, program)
         sys.stdout.flush()
         sys.stderr.flush()
+        self.status: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             os.setpgid(0, 0)
             warm._child(folder, lambda: guarded(lambda: command("run", "--out", "run", *options, path, *args)), {})
 
-    def wait_for(self, ready: Callable[[str], bool]) -> str:
-        """Reads stdout until it is `ready`; fails if the program ends first."""
+    def wait_for(self, ready: Callable[[str], bool]) -> None:
+        """Reads stdout until it is `ready`; fails if the program ends before it is."""
         path = self.folder / "stdout"
         while True:
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            over = self._over()
             text = path.read_text(errors="replace") if path.exists() else ""
             if ready(text):
-                assert not ended, "the program ended before it could be disturbed"
-                return text
-            err = self.folder / "stderr"
-            assert not ended, f"ended with {status} before it was ready: {text} {err.read_text()}"
+                return
+            assert not over, (
+                f"ended with {self.status} before it was ready: {text} {(self.folder / 'stderr').read_text()}"
+            )
+
+    def _over(self) -> bool:
+        if self.status is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = os.waitstatus_to_exitcode(status) if ended else None
+        return self.status is not None
 
     def kill(self, number: int = signal.SIGKILL) -> int:
-        """Sends a signal; returns the status, negative for a signal."""
-        os.kill(self.pid, number)
+        """Sends a signal, if it has not ended; returns the status, negative for a signal."""
+        if not self._over():
+            os.kill(self.pid, number)
         return self.ended()
 
     def ended(self) -> int:
         """Waits for the end; returns the status."""
-        _, status = os.waitpid(self.pid, 0)
-        return os.waitstatus_to_exitcode(status)
+        if self.status is None:
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status

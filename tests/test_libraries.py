@@ -22,7 +22,11 @@ MODELS = {
 @pytest.fixture(scope="module", autouse=True)
 def _warm_libraries() -> None:
     """Imported before the forks, where they are installed."""
-    for name in ("transformers.models.gpt2.modeling_gpt2", "transformers.models.llama.modeling_llama", "torchvision.models"):
+    for name in (
+        "transformers.models.gpt2.modeling_gpt2",
+        "transformers.models.llama.modeling_llama",
+        "torchvision.models",
+    ):
         if importlib.util.find_spec(name.split(".")[0]) is not None:
             importlib.import_module(name)
 

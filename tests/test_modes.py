@@ -105,9 +105,15 @@ def test_continue_prints_what_plain_python_prints(tmp_path: Path, path: Path) ->
         assert seen.found["verdict"] == "nonfinite"
 
 
-SCALER = "functions.py _change: `_amp_update_scale_` changes its second argument too; a replay counts the growth tracker on"
+SCALER = (
+    "functions.py _change: `_amp_update_scale_` changes its second argument too; a replay counts the growth tracker on"
+)
 PUT_BACK = [
-    pytest.param(path, marks=[pytest.mark.xfail(strict=True, reason=SCALER)] if path.stem == "put_back_scaler" else [], id=path.stem)
+    pytest.param(
+        path,
+        marks=[pytest.mark.xfail(strict=True, reason=SCALER)] if path.stem == "put_back_scaler" else [],
+        id=path.stem,
+    )
     for path in sorted(PARTS.glob("put_back_*.py"))
 ]
 
@@ -175,7 +181,9 @@ def test_colour(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "status"), [("", 0), ("raise SystemExit(7)", 7), ("raise ValueError", 1), ("1 / 0", 1)], ids=["end", "exit", "raise", "zero"]
+    ("ending", "status"),
+    [("", 0), ("raise SystemExit(7)", 7), ("raise ValueError", 1), ("1 / 0", 1)],
+    ids=["end", "exit", "raise", "zero"],
 )
 def test_status_of_a_healthy_run_is_the_script_s(tmp_path: Path, ending: str, status: int) -> None:
     assert watched(tmp_path, f"{(PROGRAMS / 'training.py').read_text()}\n{ending}\n").status == status

@@ -60,14 +60,15 @@ def patched() -> dict[str, object]:
         *(getattr(torch.optim, name) for name in ("SGD", "Adam", "AdamW", "LBFGS", "Adagrad", "RMSprop")),
     )  # fmt: skip
     for place in places:
-        found.update({f"{place.__name__}.{name}": value for name, value in vars(place).items() if callable(value) or name == "apply"})
+        held = {name: value for name, value in vars(place).items() if callable(value) or name == "apply"}
+        found.update({f"{place.__name__}.{name}": value for name, value in held.items()})
     found["function modes"] = torch._C._len_torch_function_stack()
     found["dispatch modes"] = torch._C._len_torch_dispatch_stack()
     for name in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"):
         found[name] = list(getattr(optimizer, name).values())
     hooks = torch.nn.modules.module
-    for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_module_registration_hooks"):
-        found[name] = list(getattr(hooks, name).values())
+    for name in ("forward_hooks", "forward_pre_hooks", "backward_hooks", "module_registration_hooks"):
+        found[name] = list(getattr(hooks, f"_global_{name}").values())
     found["saved tensor hooks"] = torch._C._autograd._top_saved_tensors_default_hooks(False)
     found["grad mode"] = torch.is_grad_enabled()
     return found
@@ -75,7 +76,7 @@ def patched() -> dict[str, object]:
 
 def differences(before: dict[str, object]) -> list[str]:
     after = patched()
-    return sorted(name for name in {**before, **after} if before.get(name) is not after.get(name) and before.get(name) != after.get(name))
+    return sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
 
 
 def test_report(tmp_path: Path) -> None:
@@ -87,7 +88,10 @@ def test_report(tmp_path: Path) -> None:
         assert scope.report is not None
         assert scope.report["verdict"] == "nonfinite"
         assert scope.report["trip"]["step"] == 1
-        assert (scope.report["origin"]["file"].rsplit("/", 1)[-1], scope.report["origin"]["line"]) == ("test_scope.py", BAD)
+        assert (scope.report["origin"]["file"].rsplit("/", 1)[-1], scope.report["origin"]["line"]) == (
+            "test_scope.py",
+            BAD,
+        )
         assert scope.folder == "run"
 
     ran = inside(tmp_path, body)
@@ -235,7 +239,12 @@ def test_a_second_watch_after_the_first(tmp_path: Path) -> None:
                 assert scope.report["trip"]["step"] == bad
 
     inside(tmp_path, body)
-    assert [explained(tmp_path, f"run-{n}")["verdict"] for n in range(4)] == ["finite", "nonfinite", "nonfinite", "finite"]
+    assert [explained(tmp_path, f"run-{n}")["verdict"] for n in range(4)] == [
+        "finite",
+        "nonfinite",
+        "nonfinite",
+        "finite",
+    ]
 
 
 def test_a_scope_used_twice(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def main() -> int:
         sys.stderr.write(f"nanscope: an argument is not valid UTF-8: {error.object!r}\n")
         return 2
     if command.kind != "run":
-        return int(command.status)
+        return command.status or 0
     from nanscope.run import run
 
     return run(command)

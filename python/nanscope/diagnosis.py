@@ -17,6 +17,7 @@ import torch
 from nanscope import _core
 from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
+from nanscope.replay.phases import phases
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.tracer import Tracer
 from nanscope.replay.values import number
@@ -93,6 +94,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
         parameters = [*names.all_parameters(), *leaves(trip)]
+        tracer.phases = phases(player.events)
         player.play(tracer.around, parameters)
         entry, reproduced = find(trip, player, tracer)
         same = all(losses_equal(event.value, value) for event, value in player.losses)

@@ -68,7 +68,8 @@ def states() -> dict[str, Any]:
         import numpy
     except ImportError:  # torch does without it
         return found
-    name, keys, position, has_gauss, cached = numpy.random.get_state(legacy=True)
+    state: Any = numpy.random.get_state(legacy=True)
+    name, keys, position, has_gauss, cached = state
     return {**found, "numpy": [name, keys.tolist(), position, has_gauss, cached]}
 
 
@@ -76,7 +77,8 @@ def watched(program: Program, watcher: Any, command: Any, json_path: str | None)
     """Executes the program under the watch and tells what was found."""
     from nanscope.stop import Stop
 
-    how, status, error = "finished", 0, None
+    how, status = "finished", 0
+    error: BaseException | None = None
     process = os.getpid()
     watcher.start()
     try:
@@ -176,7 +178,7 @@ class Program:
         else:
             main.__dict__.update(__loader__=importlib.machinery.SourceFileLoader("__main__", self.file), __package__=None)
         if sys.version_info < (3, 14):  # later ones make it when it is asked for
-            main.__dict__["__annotations__"] = {}
+            main.__dict__.update(__annotations__={})
         sys.modules["__main__"] = main
         enter_path(self.path0)
         sys.argv = self.argv

@@ -35,7 +35,7 @@ class Scope:
     def __init__(self, *, on_trip: OnTrip, out: str | None, diagnose_first: int, quiet: bool) -> None:
         if on_trip not in ("stop", "skip", "continue"):
             raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
-        self._options = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first}
+        self._options: dict[str, Any] = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first}
         self._quiet = quiet
         self._watcher: Watcher | None = None
         self.report: dict[str, Any] | None = None

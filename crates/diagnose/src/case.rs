@@ -41,7 +41,8 @@ impl<'a> Case<'a> {
     /// Phase of the origin: `data` and `param` for a value from outside, otherwise its operator's.
     pub fn phase(&self) -> Phase {
         match self.outside().map(|arg| arg.source.as_ref()) {
-            Some(Some(Source::Param { .. } | Source::Buffer { .. } | Source::State { .. })) => Phase::Param,
+            Some(Some(Source::State { .. })) => Phase::Optimizer,
+            Some(Some(Source::Param { .. } | Source::Buffer { .. })) => Phase::Param,
             Some(Some(Source::Data { .. })) => Phase::Data,
             None if self.writes_nan() && self.entry().phase == Phase::Forward => Phase::Data,
             Some(Some(Source::Unwritten { .. }) | None) | None => self.entry().phase,

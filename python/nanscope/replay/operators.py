@@ -27,7 +27,8 @@ class Operator:
         aliases = any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments)
         self.is_view = aliases and not self.writes
         self.allocates = self.base in _ALLOCATES
-        self.fills = False
+        # The schema of batch normalisation does not say that it writes its running statistics.
+        self.silent = {"running_mean", "running_var"} if "batch_norm" in self.base and "backward" not in self.base else set()
         self.overwrites = self.base in _FILLS
 
     def _pairs(self, args: Any, kwargs: Any) -> list[tuple[str, bool, Any]]:
@@ -51,6 +52,9 @@ class Operator:
             for name, write, value in self._pairs(args, kwargs):
                 if write:
                     _named(name, value, found)
+        for name, _, value in self._pairs(args, kwargs) if self.silent else ():
+            if name in self.silent:
+                _named(name, value, found)
         seen = {id(t) for _, t in found}
         rest: list[tuple[str, Tensor]] = []
         _named("out", result, rest)

@@ -91,9 +91,14 @@ class Live:
         """Writes the ledger for the process that asked."""
         from nanscope.diagnosis import facts
         from nanscope.replay import births
+        from nanscope.capture.event import closure
         from nanscope.replay.names import Names
+        from nanscope.replay.phases import phases
 
         self.stop()
+        known = phases(closure(trip.tape))
+        for record in self.tracer.entries:
+            record["phase"] = known.get(record["event"], record["phase"]) if record["phase"] == "forward" else record["phase"]
         tracer, entries = self.tracer, self.tracer.entries
         names = Names(trip.roots, list(watcher.optimizers))
         if trip.where == "loss":

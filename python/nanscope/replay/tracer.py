@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nanscope.capture import autograd
-from nanscope.capture.event import Event, walk
+from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
 from nanscope.capture.recorder import flatten, storage_id
 from nanscope.replay import births, values
@@ -50,7 +50,7 @@ class Tracer(TorchDispatchMode):
         self._autocast: str | None = None
         self._modules: list[torch.nn.Module] = []
         self._allocated: dict[int, Any] = {}  # storage -> place, of memory that operators of this step allocated
-        self._tainted: set[int] = set()
+        self.phases: dict[int, str] = {}  # of top-level calls after backward: see phases.phases
 
     # ---- events
 
@@ -94,13 +94,7 @@ class Tracer(TorchDispatchMode):
             return "unscale"
         if name == "zero_grad":
             return "optimizer"
-        getter = name == "__get__" and getattr(getattr(event.target, "__self__", None), "__name__", "") == "grad"
-        refs: list[int] = []
-        walk((event.args, event.kwargs), lambda ref: refs.append(ref.event.serial))
-        if getter or (event.kind == "function" and any(r in self._tainted for r in refs)):
-            self._tainted.add(event.serial)  # what is done to gradients outside the optimizer
-            return "clip"
-        return "forward"
+        return self.phases.get(event.serial, "forward")
 
     @contextlib.contextmanager
     def named_modules(self) -> Iterator[None]:
@@ -138,7 +132,7 @@ class Tracer(TorchDispatchMode):
             return result
         read = op.tensors(args, kwargs)
         before = births.copies(op, args, kwargs)
-        inputs = [self._arg(name, tensor) for name, tensor in read if not op.fills]
+        inputs = [self._arg(name, tensor) for name, tensor in read]
         place, module, phase = self._where(node)
         result = func(*args, **kwargs)
         written = op.results(args, kwargs, result)

@@ -3,7 +3,9 @@ from digest import show
 from torch import nn
 
 torch.manual_seed(0)
-model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)
+)
 opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
 for epoch in range(2):
     model.train()

@@ -29,7 +29,11 @@ def feed(sha, value):
             feed(sha, (name, plain))
     elif isinstance(value, torch.Tensor):
         sha.update(f"{value.dtype}{tuple(value.shape)}".encode())
-        sha.update(value.detach().contiguous().view(torch.uint8).numpy().tobytes() if value.dim() else str(value.item()).encode())
+        sha.update(
+            value.detach().contiguous().view(torch.uint8).numpy().tobytes()
+            if value.dim()
+            else str(value.item()).encode()
+        )
     elif hasattr(value, "state_dict"):
         feed(sha, value.state_dict())
     elif isinstance(value, dict):

@@ -3,7 +3,10 @@ from digest import show
 from torch import nn
 
 torch.manual_seed(0)
-make, judge = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2)), nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+make, judge = (
+    nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2)),
+    nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1)),
+)
 opt_make, opt_judge = torch.optim.Adam(make.parameters(), lr=1e-3), torch.optim.Adam(judge.parameters(), lr=1e-3)
 for step in range(6):
     real, fake = torch.randn(8, 2), make(torch.randn(8, 4))

@@ -22,7 +22,7 @@ for update in range(3):
             action = policy.sample()
             memory.append((state, action, policy.log_prob(action), value, (action - 1) * state[:, 0]))
             state = 0.9 * state + 0.1 * torch.randn(6, 4)
-    states, actions, old, values, rewards = map(torch.cat, zip(*memory))
+    states, actions, old, values, rewards = map(torch.cat, zip(*memory, strict=True))
     advantage = rewards - values
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     for _ in range(2):

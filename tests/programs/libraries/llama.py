@@ -18,7 +18,12 @@ class FaultyMLP(LlamaMLP):
 
 torch.manual_seed(0)
 config = transformers.LlamaConfig(
-    vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1
+    vocab_size=50,
+    hidden_size=16,
+    intermediate_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    num_key_value_heads=1,
 )
 model = transformers.LlamaForCausalLM(config)
 model.model.layers[1].mlp.__class__ = FaultyMLP

@@ -15,7 +15,7 @@ try:
             opt.zero_grad()
             loss.backward()
             opt.step()
-        except Exception:
+        except Exception:  # noqa: BLE001 - as loops do
             print("swallowed")
 finally:
     print(f"finally: step {step}, finite {all(bool(p.isfinite().all()) for p in model.parameters())}")

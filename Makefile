@@ -60,7 +60,7 @@ test-rust: $(VENV)/.ready ## Rust tests, documentation tests included
 ifeq ($(shell command -v cargo-nextest),)
 	$(CARGO) test --workspace --locked
 else
-	$(CARGO) nextest run --workspace --locked
+	$(CARGO) nextest run --workspace --locked --no-fail-fast
 	$(CARGO) test --doc --workspace --locked --quiet
 endif
 

@@ -431,6 +431,34 @@ def test_script_that_changes_its_working_directory(tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.xfail(strict=True, reason="replay/rerun.py starts in the present working directory, not in again['cwd']")
+def test_rerun_of_a_script_that_changes_its_working_directory(tmp_path: Path) -> None:
+    """A step that a tape cannot replay (a counter of the script decides) is run again from where the run began."""
+    (tmp_path / "elsewhere").mkdir()
+    program = """
+        import os
+        import torch
+        os.chdir("elsewhere")
+        count = 0
+        class Model(torch.nn.Linear):
+            def forward(self, x):
+                global count
+                count += 1
+                return (super().forward(x).square() * (-1 if count == 3 else 1)).log()  # BAD
+        model = Model(2, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(5):
+            loss = model(torch.ones(4, 2)).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    ran = watched(tmp_path, program)
+    assert (ran.status, ran.found["trip"]["step"]) == (1, 2)
+    assert ran.found["replay"]["method"] == "rerun", ran.found["warnings"]
+    assert ran.found["origin"]["line"] == line_of(program, "# BAD")
+
+
 @pytest.mark.xfail(strict=True, reason="replay/places.py:39 asks for the present working directory, not the run's")
 def test_working_directory_that_is_gone(tmp_path: Path) -> None:
     program = f"import os, shutil\n{LOOP}os.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\ntrain(4, bad=2)\n"

@@ -89,7 +89,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
     tracer = Tracer(watcher.recorder.empties)
-    ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(trip)}
+    ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(watcher, trip)}
     player = None
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
@@ -186,13 +186,17 @@ def leaves(trip: Trip) -> list[torch.Tensor]:
     return [t for t, _ in trip.tape.held.values() if t.is_leaf and t.requires_grad]
 
 
-def facts(trip: Trip) -> dict[str, Any]:
+def facts(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     """What rules may want to know of the run besides the operators."""
     found: dict[str, Any] = {
         "deterministic_fill": bool(
             torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
         ),
     }
+    found["history"] = [
+        {"step": step, "loss": None if loss is None else number(loss), "grad_norm": None if norm is None else number(norm)}
+        for step, loss, norm in watcher.history
+    ]
     if trip.optimizer is not None:
         group = trip.optimizer.param_groups[0]
         found["optimizer"] = type(trip.optimizer).__name__

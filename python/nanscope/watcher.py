@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import weakref
+from collections import deque
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from nanscope.trip import Trip
 
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
+HISTORY = 32  # steps whose signals a diagnosis may look back on
 SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
@@ -64,6 +66,7 @@ class Watcher:
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
+        self.history: deque[tuple[int, float | None, float | None]] = deque(maxlen=HISTORY)  # step, loss, gradient norm
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[Any, bool]] = {}
         self._gradients: signals.Gradients | None = None
@@ -320,6 +323,7 @@ class Watcher:
             None if gradients is None else gradients.norm, None if gradients is None else gradients.largest,
             scale, signals.learning_rate(optimizer), skipped,
         )  # fmt: skip
+        self.history.append((step, self._loss, None if gradients is None else gradients.norm))
         self._loss = None
         if self.arm is not None:
             self._arm_if_due(self.clock.now())

@@ -1,0 +1,75 @@
+use nanscope_numeric::Format;
+use nanscope_trace::schema::Entry;
+
+use crate::case::Case;
+use crate::meant::base;
+use crate::rules::Finding;
+use crate::text;
+
+rule! {
+    /// ## What happened
+    /// A guard constant was rounded away in the number format at hand, so it guards nothing.
+    ///
+    /// ## Why
+    /// float16 has no positive number below 6e-8: 1e-8 and 1e-12 are 0 in it. Near 1, bfloat16 steps by 0.004 to 0.008 and
+    /// float16 by 0.0005: 1 - 1e-6 is 1. Code written for float32 meets these under autocast or after `.half()`; `F.normalize`
+    /// has a default eps of 1e-12.
+    ///
+    /// ## What to do
+    /// Use a constant that exists in the format (1e-4 in float16; `torch.finfo(x.dtype).eps`), or do this part in float32.
+    ///
+    /// ## Example
+    ///     y = x / (norm + torch.finfo(x.dtype).tiny)
+    EpsilonLost, "epsilon-lost", "a guard constant is rounded away in this number format",
+    "use a guard that exists in this format (torch.finfo(x.dtype).eps, 1e-4 in float16), or compute this part in float32",
+    check
+}
+
+/// Operators that hand a value on, so that a guard before them still counts.
+const THROUGH: &[&str] = &["neg", "rsub", "expand", "_to_copy", "sqrt", "pow", "clone", "sub", "mul"];
+
+fn check(case: &Case) -> Option<Finding> {
+    if !case.in_forward() {
+        return None;
+    }
+    let operand = match case.op() {
+        "div" => "other",
+        "log" | "log1p" | "log2" | "log10" | "sqrt" | "rsqrt" | "reciprocal" | "pow" | "logit" | "atanh" | "acos" => "self",
+        _ => return None,
+    };
+    let mut writer = case.input(operand)?.from;
+    for _ in 0..5 {
+        let entry = &case.ledger.entries[writer?];
+        if let Some(text) = lost(entry) {
+            return Finding::proved(9, vec![text, format!("so {} meets the value it was to be guarded from", case.entry().op)]);
+        }
+        if !THROUGH.contains(&base(&entry.op)) {
+            return None;
+        }
+        writer = entry.inputs.first().and_then(|arg| arg.from);
+    }
+    None
+}
+
+/// What an operator's constant has become, if the format has swallowed it.
+fn lost(entry: &Entry) -> Option<String> {
+    let out = entry.outputs.first()?;
+    let format = Format::named(&out.dtype)?;
+    let names: &[&str] = match base(&entry.op).trim_end_matches('_') {
+        "add" | "sub" => &["other"],
+        "clamp" | "clamp_min" | "clamp_max" => &["min", "max"],
+        _ => return None,
+    };
+    for name in names {
+        let Some(x) = entry.scalars.get(*name).map(|x| x.0).filter(|x| x.is_finite() && *x != 0.0) else { continue };
+        if format.rounds_to_zero(x) {
+            let smallest = text::number(format.min_subnormal);
+            return Some(format!("{x:e} is 0 in {}, whose smallest value is {smallest}", out.dtype));
+        }
+        let rounded = format.round(x);
+        if rounded != x && rounded.abs() == 1.0 && x.abs() < 1.0 {
+            return Some(format!("{x} is {rounded} in {}, whose steps below 1 are {}", out.dtype, text::number(format.epsilon / 2.0)));
+        }
+    }
+    None
+}

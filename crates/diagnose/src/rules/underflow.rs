@@ -1,0 +1,54 @@
+use crate::case::Case;
+use crate::meant::base;
+use crate::rules::Finding;
+use crate::text;
+
+rule! {
+    /// ## What happened
+    /// A value that matters became exactly 0 because it was too small for its number format, and a logarithm or a division met it.
+    ///
+    /// ## Why
+    /// exp(-104) is 0 in float32, exp(-17.4) in float16; a softmax or softplus of a large negative number, a product of many
+    /// probabilities, a squared gradient in float16.
+    ///
+    /// ## What to do
+    /// Work with logarithms (logsumexp, log_softmax), add a floor that exists in the format, or use a wider format.
+    ///
+    /// ## Example
+    ///     std = F.softplus(x) + 1e-4
+    Underflow, "underflow", "a value that matters became 0 in its number format",
+    "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format",
+    check
+}
+
+fn check(case: &Case) -> Option<Finding> {
+    if !case.in_forward() {
+        return None;
+    }
+    let name = match case.op() {
+        "div" => "other",
+        "log" | "log2" | "log10" | "reciprocal" | "rsqrt" | "pow" => "self",
+        _ => return None,
+    };
+    if case.value(name)? != 0.0 {
+        return None;
+    }
+    let mut writer = case.input(name)?.from;
+    for _ in 0..4 {
+        let entry = &case.ledger.entries[writer?];
+        match base(&entry.op) {
+            "exp" | "_softmax" | "softplus" | "sigmoid" | "exp2" | "cumprod" | "prod" => {
+                let read = entry.inputs.first().and_then(|arg| arg.counts?.max_abs).map(text::number).unwrap_or_default();
+                return Finding::likely(4, vec![
+                    format!("{} gives exactly 0; its argument reaches {read} in magnitude", entry.op),
+                    format!("the result is {}", entry.outputs.first()?.dtype),
+                ]);
+            }
+            "mm" | "bmm" | "mv" | "sum" | "mul" | "add" | "clone" | "_to_copy" | "pow" => {
+                writer = entry.inputs.first().and_then(|arg| arg.from);
+            }
+            _ => return None,
+        }
+    }
+    None
+}

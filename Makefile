@@ -90,7 +90,7 @@ release: $(VENV)/.release ## Install nanscope into .venv: release build
 
 .PHONY: wheel
 wheel: $(VENV)/.ready ## A wheel to hand on, in dist/
-	$(MATURIN) build --release $(MATURIN_OPTIONS) --out dist
+	$(MATURIN) build --release --strip $(MATURIN_OPTIONS) --out dist
 
 .PHONY: stubs
 stubs: $(NEW_STUB) ## Write the stub of the extension anew

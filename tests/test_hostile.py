@@ -431,7 +431,6 @@ def test_script_that_changes_its_working_directory(tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="replay/rerun.py starts in the present working directory, not in again['cwd']")
 def test_rerun_of_a_script_that_changes_its_working_directory(tmp_path: Path) -> None:
     """A step that a tape cannot replay (a counter of the script decides) is run again from where the run began."""
     (tmp_path / "elsewhere").mkdir()
@@ -459,7 +458,6 @@ def test_rerun_of_a_script_that_changes_its_working_directory(tmp_path: Path) ->
     assert ran.found["origin"]["line"] == line_of(program, "# BAD")
 
 
-@pytest.mark.xfail(strict=True, reason="replay/places.py:39 asks for the present working directory, not the run's")
 def test_working_directory_that_is_gone(tmp_path: Path) -> None:
     program = f"import os, shutil\n{LOOP}os.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\ntrain(4, bad=2)\n"
     found_bad_line(watched(tmp_path, program))
@@ -656,19 +654,13 @@ def test_training_beside_a_thread(tmp_path: Path) -> None:
 # ---- settings of torch that a script may make
 
 
-MODE_LINE = "capture/lines.py: the frame of a script's own __torch_function__ is taken for the line of the call"
-
-
 @pytest.mark.parametrize(
     "setting",
     [
-        pytest.param(
-            "class Mode(torch.overrides.TorchFunctionMode):\n"
-            "    def __torch_function__(self, func, types, args=(), kwargs=None):\n"
-            "        return func(*args, **(kwargs or {}))\n"
-            "with Mode():\n    run()\n",
-            marks=pytest.mark.xfail(strict=True, reason=MODE_LINE),
-        ),
+        "class Mode(torch.overrides.TorchFunctionMode):\n"
+        "    def __torch_function__(self, func, types, args=(), kwargs=None):\n"
+        "        return func(*args, **(kwargs or {}))\n"
+        "with Mode():\n    run()\n",
         "from torch.utils._python_dispatch import TorchDispatchMode\n"
         "class Mode(TorchDispatchMode):\n"
         "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
@@ -724,9 +716,6 @@ def test_mode_of_the_script_is_on_top_only_while_it_is_meant_to_be(tmp_path: Pat
     assert ran.found["origin"]["line"] == line_of(TRAINING, "# BAD")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="clock.py: a new optimizer joins the round that the one before it, now gone, has begun"
-)
 def test_two_trainings_one_after_the_other(tmp_path: Path) -> None:
     """Steps are counted through; the second training has an optimizer of its own."""
     ran = watched(tmp_path / "bad", f"{LOOP}train(3)\ntrain(4, bad=2)\n")

@@ -63,9 +63,10 @@ def test_a_step_that_is_made_is_not_a_step_left_out(tmp_path: Path) -> None:
 
 
 def test_skip_diagnoses_the_first_trip_only(tmp_path: Path) -> None:
-    watched(tmp_path, WEIGHTS, "SGD", options=("--on-trip", "skip"))
-    assert trips(tmp_path) == 1
+    ran = watched(tmp_path, WEIGHTS, "SGD", options=("--on-trip", "skip"))
+    assert trips(tmp_path) == 2, "the second is kept too, without a ledger"
     assert explained(tmp_path)["trip"]["step"] == 2
+    assert "1 more trips were not diagnosed" in ran.found["warnings"]
 
 
 @pytest.mark.parametrize("mode", ["skip", "continue"])
@@ -76,7 +77,6 @@ def test_two_trips_are_kept(tmp_path: Path, mode: str) -> None:
     assert explained(tmp_path)["trip"]["step"] == 2, "the first is the one to be told of"
 
 
-@pytest.mark.xfail(strict=True, reason="watcher.py confirm: a trip that is not diagnosed is forgotten")
 def test_none_to_be_diagnosed(tmp_path: Path) -> None:
     """`--diagnose-first 0`: what was found is told all the same, or refused as an option."""
     ran = watched(tmp_path, WEIGHTS, "SGD", options=("--on-trip", "skip", "--diagnose-first", "0"))
@@ -105,13 +105,9 @@ def test_continue_prints_what_plain_python_prints(tmp_path: Path, path: Path) ->
         assert seen.found["verdict"] == "nonfinite"
 
 
-SCALER = (
-    "functions.py _change: `_amp_update_scale_` changes its second argument too; a replay counts the growth tracker on"
-)
 PUT_BACK = [
     pytest.param(
         path,
-        marks=[pytest.mark.xfail(strict=True, reason=SCALER)] if path.stem == "put_back_scaler" else [],
         id=path.stem,
     )
     for path in sorted(PARTS.glob("put_back_*.py"))

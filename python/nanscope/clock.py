@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 
 class Clock:
-    """Counts rounds of optimizer steps: a round ends when an optimizer steps that has stepped in it already.
+    """Counts rounds of optimizer steps: a round ends when an optimizer steps that has stepped in it already, or when one of
+    its optimizers is gone.
 
     With one optimizer this is the number of completed steps; with a GAN's two, the number of completed loop iterations.
     """
 
     def __init__(self) -> None:
         self.rounds = 0
-        self._round: set[int] = set()
-        self._last: set[int] = set()
+        self._round: list[weakref.ref[Any]] = []
+        self._last = 0
+
+    def _has(self, optimizer: Any) -> bool:
+        return any(member() is optimizer for member in self._round)
+
+    def _settle(self) -> None:
+        if any(member() is None for member in self._round):
+            self._close()
+
+    def _close(self) -> None:
+        self.rounds += 1
+        self._last, self._round = len(self._round), []
 
     def step_of(self, optimizer: Any) -> int:
         """The step that `optimizer` is about to take."""
-        return self.rounds + (id(optimizer) in self._round)
+        self._settle()
+        return self.rounds + self._has(optimizer)
 
     def now(self) -> int:
         """The step that the program is in, when no optimizer is at work."""
-        return self.rounds + bool(self._round and self._round >= self._last)
+        self._settle()
+        return self.rounds + bool(self._round and len(self._round) >= self._last)
 
     def stepped(self, optimizer: Any) -> None:
         """`optimizer` has completed (or skipped) a step."""
-        if id(optimizer) in self._round:
-            self.rounds += 1
-            self._last, self._round = self._round, set()
-        self._round.add(id(optimizer))
+        if self._has(optimizer):
+            self._close()
+        self._round.append(weakref.ref(optimizer))
 
     def completed(self) -> int:
         """Steps completed so far, a begun round counted."""

@@ -88,7 +88,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     start = time.perf_counter()
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
-    tracer = Tracer(watcher.recorder.empties)
+    tracer = Tracer(watcher.recorder.empties, watcher.run_folder.info["cwd"])
     ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(watcher, trip)}
     player = None
     try:

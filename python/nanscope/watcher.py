@@ -78,6 +78,7 @@ class Watcher:
         self._own_nanos = 0
         self._total_nanos = 0
         self._trips = 0
+        self.undiagnosed = 0  # trips after those that were to be diagnosed
         self._pid = os.getpid()
 
     # ---- on and off
@@ -106,7 +107,7 @@ class Watcher:
         if self.arm is not None and step >= self.arm and self.live is None:
             from nanscope.replay.rerun import Live
 
-            self.live = Live(self.recorder)
+            self.live = Live(self.recorder, self.run_folder.info["cwd"])
 
     def stop(self) -> None:
         """Removes capture; what was patched is as it was."""
@@ -449,6 +450,9 @@ class Watcher:
             finally:
                 self.recorder.leave(popped)
                 self.diagnosing = False
+        else:
+            self.run_folder.trip(trip.plain())
+            self.undiagnosed += 1
         if self.on_trip == "stop":
             self.stopped = True
             raise Stop
@@ -477,6 +481,9 @@ class Watcher:
             self.recorder.leave(popped)
             self.stop()
             self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
+            if self.report is not None and self.undiagnosed:
+                self.report.setdefault("warnings", []).append(f"{self.undiagnosed} more trips were not diagnosed")
+                self.run_folder.report_after(self.report)
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())
     def _confirm_open(self, error: BaseException | None) -> None:

@@ -82,6 +82,8 @@ def _child(folder: Path, action: Callable[[], int], environment: dict[str, str])
     except BaseException:  # noqa: BLE001 - the parent reads it from stderr
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # the program may have closed them; the child must end here all the same
+            os._exit(status)

@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<String>,
     /// How many trips to diagnose with --on-trip skip or continue
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
     /// Run a module by name, as python -m does

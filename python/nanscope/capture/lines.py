@@ -32,6 +32,8 @@ def is_user(code: CodeType) -> bool:
         if below and site:
             below = any(name.startswith(p) for p in _skip if "-packages" in p)
         known = not below and not name.startswith("<frozen")
+        if code.co_name in ("__torch_function__", "__torch_dispatch__"):  # a mode of the program's own, not the caller
+            known = False
         if name.startswith("<") and not name.startswith("<ipython"):
             known = False
         _user[code] = known

@@ -12,8 +12,6 @@ def main(request: str) -> int:
     """Runs the program of `request` with one step traced; the ledger goes where the request says."""
     with open(request, encoding="utf-8") as file:
         spec: dict[str, Any] = json.load(file)
-    import numpy
-
     from nanscope.replay.rerun import Live
     from nanscope.run import load
     from nanscope.stop import Stop
@@ -21,8 +19,11 @@ def main(request: str) -> int:
 
     version, internal, gauss = spec["states"]["random"]
     random.setstate((version, tuple(internal), gauss))
-    name, keys, position, has_gauss, cached = spec["states"]["numpy"]
-    numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, cached))
+    if "numpy" in spec["states"]:
+        import numpy
+
+        name, keys, position, has_gauss, cached = spec["states"]["numpy"]
+        numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, cached))
     Live.answer = spec["answer"]
     program = load(spec["script"], spec["module"], spec["args"])
     watcher = Watcher(script=spec["script"] or spec["module"], argv=spec["args"], out=spec["out"], arm=spec["arm"])

@@ -14,10 +14,10 @@ CODE_MAX = 400  # characters of a source line that are kept
 
 
 @functools.cache
-def place(code: CodeType, lasti: int, line: int) -> dict[str, Any]:
-    """A `Place` of the ledger as plain data."""
+def place(code: CodeType, lasti: int, line: int, base: str) -> dict[str, Any]:
+    """A `Place` of the ledger as plain data; paths are relative to `base` where they lie below it."""
     file = code.co_filename
-    found: dict[str, Any] = {"file": relative(file), "line": line, "function": code.co_qualname}
+    found: dict[str, Any] = {"file": relative(file, base), "line": line, "function": code.co_qualname}
     text = linecache.getline(file, line).rstrip("\r\n")
     if text:
         found["code"] = text[:CODE_MAX]
@@ -33,11 +33,11 @@ def place(code: CodeType, lasti: int, line: int) -> dict[str, Any]:
     return found
 
 
-def relative(file: str) -> str:
-    """`file` relative to the working directory where it lies below it."""
-    path = os.path.abspath(file)
-    base = os.getcwd() + os.sep
-    return path[len(base) :] if path.startswith(base) else path
+def relative(file: str, base: str) -> str:
+    """`file` relative to `base` where it lies below it."""
+    path = file if os.path.isabs(file) else os.path.join(base, file)
+    start = base.rstrip(os.sep) + os.sep
+    return path.removeprefix(start)
 
 
 def statement(file: str, line: int) -> tuple[int, int] | None:

@@ -50,7 +50,9 @@ def _run(again: dict[str, Any], trip: Trip, timeout: float) -> tuple[dict[str, A
             json.dump(spec, file)
         command = [sys.executable, "-m", "nanscope.replay.again", request]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, cwd=again.get("cwd")
+            )
         except subprocess.TimeoutExpired:
             return None, f"it took longer than {timeout:.0f} s"
         if not os.path.exists(answer):
@@ -68,11 +70,11 @@ class Live:
 
     answer: str | None = None
 
-    def __init__(self, recorder: Any) -> None:
+    def __init__(self, recorder: Any, base: str) -> None:
         from nanscope.replay.tracer import Tracer
 
         self.recorder = recorder
-        self.tracer = Tracer(recorder.empties)
+        self.tracer = Tracer(recorder.empties, base)
         recorder.observer = self.tracer
         self._names = self.tracer.named_modules()
         self._names.__enter__()

@@ -31,8 +31,9 @@ SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
 class Tracer(TorchDispatchMode):
     """Entries of one replay, or of a step as it happens. `writers` maps a storage to the entry that wrote it last."""
 
-    def __init__(self, empties: dict[int, Any]) -> None:
+    def __init__(self, empties: dict[int, Any], base: str) -> None:
         super().__init__()
+        self.base = base
         self.empties = empties
         self.unpacks: set[CodeType] = set()  # saved-tensor hooks: what runs there in backward is not a gradient hook
         self.entries: list[dict[str, Any]] = []
@@ -250,44 +251,44 @@ class Tracer(TorchDispatchMode):
     def ledger(self, names: Names) -> list[dict[str, Any]]:
         """Entries as plain data; places, modules and sources get their names."""
         for entry in self.entries:
-            _resolve(entry)
+            self._resolve(entry)
             module = entry.get("module")
             if module is not None:
                 entry["module"] = names.modules.get(id(module)) or type(module).__name__
             for arg in entry["inputs"]:
                 if "source" in arg:
-                    arg["source"] = self._source(names, *arg["source"])
+                    arg["source"] = self._source(names, not arg["shape"], *arg["source"])
             if entry.get("forward", 0) is None:
                 del entry["forward"]
         return self.entries
 
-    def _source(self, names: Names, key: int, version: int, event: int) -> dict[str, Any]:
+    def _source(self, names: Names, scalar: bool, key: int, version: int, event: int) -> dict[str, Any]:
         if key in self._allocated:
             source: dict[str, Any] = {"kind": "unwritten"}
             if self._allocated[key] is not None:
                 source["place"] = self._allocated[key]
-            _resolve(source)
+            self._resolve(source)
             return source
         known = names.sources.get(key)
         if known is None:
-            return {"kind": "data", "name": self._data.get(key) or "a tensor made outside the step", "event": event}
+            name = self._data.get(key) or ("a number in the program" if scalar else "a tensor made outside the step")
+            return {"kind": "data", "name": name, "event": event}
         source = dict(known)
         if source["kind"] == "param" and key in self.empties and self.empties[key][1] == version:
             source["unwritten"] = True
             if self.empties[key][2] is not None:
                 source["place"] = self.empties[key][2]
-            _resolve(source)
+            self._resolve(source)
         return source
+
+    def _resolve(self, holder: dict[str, Any]) -> None:
+        place = holder.get("place")
+        if isinstance(place, tuple):
+            holder["place"] = make_place(*place, self.base)
 
     def entry_of(self, tensor: Tensor | None) -> int | None:
         """The entry that wrote `tensor` last."""
         return None if tensor is None else self.writers.get(storage_id(tensor))
-
-
-def _resolve(holder: dict[str, Any]) -> None:
-    place = holder.get("place")
-    if isinstance(place, tuple):
-        holder["place"] = make_place(*place)
 
 
 def _tensors(value: Any) -> list[Tensor]:

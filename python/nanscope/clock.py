@@ -19,11 +19,16 @@ class Clock:
         self._last = 0
 
     def _has(self, optimizer: Any) -> bool:
-        return any(member() is optimizer for member in self._round)
+        for member in self._round:  # a loop: this runs in every step, and a generator would cost a frame
+            if member() is optimizer:
+                return True
+        return False
 
     def _settle(self) -> None:
-        if any(member() is None for member in self._round):
-            self._close()
+        for member in self._round:
+            if member() is None:
+                self._close()
+                return
 
     def _close(self) -> None:
         self.rounds += 1

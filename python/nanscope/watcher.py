@@ -53,6 +53,7 @@ class Watcher:
         self.recorder.on_manual_step = self._manual_step
         self.recorder.on_update = self._before_update
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._last_optimizer: weakref.ref[Any] | None = None
         self.scaler: Any = None
         self.pending: Trip | None = None  # a bad loss whose update has not been made yet
         self.handled: Trip | None = None  # one that the program itself has stepped over
@@ -129,11 +130,11 @@ class Watcher:
 
     # ---- what capture tells
 
-    def module_called(self, event: Event, found: list[Tensor]) -> None:
+    def module_called(self, event: Event, found: list[Tensor], arguments: Any) -> None:
         """An outermost module has returned without a graph. A model whose outputs are nothing but NaN is a trip: whatever
         the program goes on to do with them, they say nothing. Modules without parameters (metrics, losses) may be undefined.
         """
-        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()) and self._good_inputs(event):
+        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()) and self._good(arguments):
             tape = Tape()
             tape.events = [event]
             tape.originals = self.recorder.tape.originals
@@ -142,10 +143,10 @@ class Watcher:
             self.confirm(trip)
 
     @staticmethod
-    def _good_inputs(event: Event) -> bool:
+    def _good(arguments: Any) -> bool:
         """False when the program itself has fed NaN: it may well know what to do with what comes out."""
         found: list[Tensor] = []
-        flatten((event.args, event.kwargs), found)
+        flatten(arguments, found)
         return signals.first_bad([t for t in found if t.is_floating_point()]) is None
 
     @staticmethod
@@ -208,7 +209,9 @@ class Watcher:
         """Returns True to leave the update out. Raises `Stop`."""
         start = time.perf_counter_ns()
         recorder = self.recorder
-        self.optimizers.add(optimizer)
+        if self._last_optimizer is None or self._last_optimizer() is not optimizer:
+            self._last_optimizer = weakref.ref(optimizer)
+            self.optimizers.add(optimizer)
         if self._device_loss is not None:
             event, root = self._device_loss
             self._device_loss = None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.corpus_board import tools
@@ -27,54 +30,80 @@ def main() -> int:
     options = parser.parse_args()
     start = time.perf_counter()
     warm()
+    board = Board()
     with tempfile.TemporaryDirectory() as temporary:
-        board = Board(options.keep or Path(temporary), not options.no_anomaly, not options.no_twins)
-        for case in load(options.ids):
-            board.run(case)
+        runner = Runner(options.keep or Path(temporary), not options.no_anomaly, not options.no_twins)
+        # Two at a time: a program of this size keeps one core busy. Results come in order.
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+            for outcome in pool.map(runner, load(options.ids)):
+                board.add(outcome)
     return board.close(time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case gave: `score` and `anomaly` for a faulty program, `alarm` for a healthy one or a twin."""
+
+    case: Case
+    score: Score | None = None
+    anomaly: bool | None = None
+    quiet: int = 0
+    alarms: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs one case in all its forms; a process of its own calls it."""
+
+    folder: Path
+    anomaly: bool
+    twins: bool
+
+    def __call__(self, case: Case) -> Outcome:
+        if case.healthy:
+            return self._healthy(Outcome(case), "healthy", False)
+        argv = case.truth.get("argv")
+        _, report = tools.watched(self.folder / case.id, case.source, arguments=argv)
+        outcome = Outcome(case, score(case, report))
+        if self.anomaly and not case.ranks:
+            line = tools.anomaly_line(self.folder / f"{case.id}-anomaly", case.source, argv)
+            listed = [*case.truth["lines"], *case.truth.get("cause_lines", [])]
+            outcome = replace(outcome, anomaly=bool(line) and same_statement(case.source, line or 0, listed))
+        if self.twins and "FIX" in case.source:
+            outcome = self._healthy(outcome, "FIX=1", True)
+        return outcome
+
+    def _healthy(self, outcome: Outcome, label: str, fix: bool) -> Outcome:
+        case = outcome.case
+        folder = self.folder / f"{case.id}-{label}"
+        ran, report = tools.watched(folder, case.source, fix=fix, arguments=case.truth.get("argv"))
+        if report is not None and report["verdict"] == "finite" and ran.status == 0:
+            return replace(outcome, quiet=outcome.quiet + 1)
+        origin = (report or {}).get("origin", {})
+        what = f"status {ran.status}" if report is None else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
+        return replace(outcome, alarms=(*outcome.alarms, (f"{case.id} {label}", f"{what} {ran.err[-300:]}")))
 
 
 class Board:
     """The table as it grows."""
 
-    def __init__(self, folder: Path, anomaly: bool, twins: bool) -> None:
-        self.folder, self.anomaly, self.twins = folder, anomaly, twins
+    def __init__(self) -> None:
         self.scores: list[tuple[Case, Score, bool | None]] = []
         self.alarms: list[str] = []
         self.quiet = 0
         print(f"{'case':5} {'truth':28} " + " ".join(f"{c:8}" for c in COLUMNS) + " anomaly  said")
 
-    def run(self, case: Case) -> None:
-        if case.healthy:
-            self._healthy(case, "healthy", False)
-            return
-        _, report = tools.watched(self.folder / case.id, case.source)
-        result = score(case, report)
-        anomaly = None
-        if self.anomaly and not case.ranks:
-            line = tools.anomaly_line(self.folder / f"{case.id}-anomaly", case.source)
-            listed = [*case.truth["lines"], *case.truth.get("cause_lines", [])]
-            anomaly = bool(line) and same_statement(case.source, line or 0, listed)
-        self.scores.append((case, result, anomaly))
-        cells = " ".join(f"{_mark(getattr(result, c)):8}" for c in COLUMNS)
-        print(f"{case.id:5} {case.truth['cause']:28} {cells} {_mark(anomaly):8} {result.said}", flush=True)
-        if self.twins:
-            self._healthy(case, "FIX=1", True)
-
-    def _healthy(self, case: Case, label: str, fix: bool) -> None:
-        name = f"{case.id} {label}"
-        ran, report = tools.watched(self.folder / name.replace(" ", "-"), case.source, fix=fix)
-        if report is not None and report["verdict"] == "finite" and ran.status == 0:
-            self.quiet += 1
-            return
-        origin = (report or {}).get("origin", {})
-        what = (
-            f"status {ran.status}"
-            if report is None
-            else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
-        )
-        self.alarms.append(name)
-        print(f"{case.id:5} {label}: ALARM {what} {ran.err[-300:]}", flush=True)
+    def add(self, outcome: Outcome) -> None:
+        """One more case."""
+        case, result = outcome.case, outcome.score
+        if result is not None:
+            self.scores.append((case, result, outcome.anomaly))
+            cells = " ".join(f"{_mark(getattr(result, c)):8}" for c in COLUMNS)
+            print(f"{case.id:5} {case.truth['cause']:28} {cells} {_mark(outcome.anomaly):8} {result.said}", flush=True)
+        self.quiet += outcome.quiet
+        for name, what in outcome.alarms:
+            self.alarms.append(name)
+            print(f"{name}: ALARM {what}", flush=True)
 
     def close(self, seconds: float) -> int:
         """Totals; the exit status."""

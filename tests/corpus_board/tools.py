@@ -22,16 +22,16 @@ def write(folder: Path, source: str) -> None:
 
 
 def watched(
-    folder: Path, source: str, fix: bool = False, options: list[str] | None = None
+    folder: Path, source: str, fix: bool = False, arguments: list[str] | None = None
 ) -> tuple[Ran, dict[str, Any] | None]:
-    """The program under `nanscope run`; the report if one was written."""
+    """The program under `nanscope run`, with its own `arguments`; the report if one was written."""
     write(folder, source)
 
     def action() -> int:
         from nanscope import _core
         from nanscope.run import run as nanscope_run
 
-        command = ["nanscope", "run", "--json", "report.json", "--out", "run", *(options or []), PROGRAM]
+        command = ["nanscope", "run", "--json", "report.json", "--out", "run", PROGRAM, *(arguments or [])]
         return nanscope_run(_core.parse(command))
 
     ran = run(folder, action, {"FIX": "1"} if fix else {"FIX": ""})
@@ -39,20 +39,20 @@ def watched(
     return ran, json.loads(report.read_text()) if report.exists() else None
 
 
-def plain(folder: Path, source: str, fix: bool = False) -> Ran:
+def plain(folder: Path, source: str, fix: bool = False, arguments: list[str] | None = None) -> Ran:
     """The program by itself."""
     write(folder, source)
-    return run(folder, _execute, {"FIX": "1"} if fix else {"FIX": ""})
+    return run(folder, lambda: _execute(arguments), {"FIX": "1"} if fix else {"FIX": ""})
 
 
-def _execute() -> int:
-    sys.argv = [PROGRAM]
+def _execute(arguments: list[str] | None = None) -> int:
+    sys.argv = [PROGRAM, *(arguments or [])]
     sys.path.insert(0, "")
     runpy.run_path(PROGRAM, run_name="__main__")
     return 0
 
 
-def anomaly_line(folder: Path, source: str) -> int | None:
+def anomaly_line(folder: Path, source: str, arguments: list[str] | None = None) -> int | None:
     """The line that `torch.autograd.set_detect_anomaly(True)` points at; `None` when it says nothing."""
     write(folder, source)
 
@@ -60,7 +60,7 @@ def anomaly_line(folder: Path, source: str) -> int | None:
         import torch
 
         torch.autograd.set_detect_anomaly(True)
-        return _execute()
+        return _execute(arguments)
 
     ran = run(folder, action, {"FIX": ""})
     if "returned nan values" not in ran.err:

@@ -27,7 +27,7 @@ fn stderr(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A run that is killed after a few steps of growing loss.
+/// A run that is killed after a few steps of growing loss, the last of them held by the writer still.
 fn killed(folder: &Path) -> Writer {
     let info = RunInfo { script: "train.py".into(), world_size: 1, ..RunInfo::default() };
     let mut writer = Writer::create(folder, &info).unwrap();
@@ -42,7 +42,7 @@ fn killed(folder: &Path) -> Writer {
 fn a_killed_run_tells_what_its_steps_tell() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("run");
-    drop(killed(&folder));
+    killed(&folder).close().unwrap();
     let text = stdout(&["explain", folder.to_str().unwrap()]);
     assert!(text.starts_with("finite as far as recorded: 5 steps, then the log stops\n"), "{text}");
     assert!(text.contains("the log was cut short"), "{text}");

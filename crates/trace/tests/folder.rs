@@ -31,6 +31,7 @@ fn records_are_in_the_file_before_it_is_closed() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(dir.path(), &info()).unwrap();
     writer.step(&step(0)).unwrap();
+    writer.note("a record that is no step brings the steps before it along").unwrap();
     // As after a kill: the writer is neither closed nor dropped.
     assert_eq!(Run::open(dir.path()).unwrap().logs[0].steps, [step(0)]);
     assert_eq!(fs::metadata(writer.path()).unwrap().len(), writer.bytes());
@@ -73,6 +74,7 @@ fn what_is_damaged_is_named_and_the_rest_is_read() {
     let mut writer = Writer::create(dir.path(), &info()).unwrap();
     writer.step(&step(0)).unwrap();
     writer.step(&step(1)).unwrap();
+    writer.close().unwrap();
     let whole = writer.bytes();
     fs::OpenOptions::new().write(true).open(writer.path()).unwrap().set_len(whole - 1).unwrap();
     fs::write(dir.path().join("rank-1.log"), "something else").unwrap();

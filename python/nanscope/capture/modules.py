@@ -11,11 +11,11 @@ import torch
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import Recorder, flatten
 
-Seen = Callable[[Event, list[torch.Tensor]], None]
+Seen = Callable[[Event, list[torch.Tensor], Any], None]
 
 
 def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
-    """Patches `nn.Module.__call__`. `seen(event, tensors)` is told of each outermost call
+    """Patches `nn.Module.__call__`. `seen(event, tensors, arguments)` is told of each outermost call
     that succeeded without a graph."""
     original = torch.nn.Module.__call__
 
@@ -66,7 +66,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
         if all(root is not module for root in recorder.roots):
             recorder.roots.append(module)
         if not event.grad_mode:
-            seen(event, found)
+            seen(event, found, (args, kwargs))
         return result
     finally:
         recorder.leave(popped)

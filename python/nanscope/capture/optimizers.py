@@ -141,12 +141,13 @@ def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]
             return original(self, *args, **kwargs)
         popped = recorder.enter()
         try:
+            # Before the first backward of a tape there is nothing that a replay would have to zero.
             if recorder.backward_done:
                 steps.zeroed()
-            event = recorder.event("call", original)
-            event.args, event.kwargs = (self, *args), kwargs
-            recorder.pin(event)
-            recorder.tell(event, event.args, kwargs)
+                event = recorder.event("call", original)
+                event.args, event.kwargs = (self, *args), kwargs
+                recorder.pin(event)
+                recorder.tell(event, event.args, kwargs)
             return original(self, *args, **kwargs)
         finally:
             recorder.leave(popped)

@@ -153,7 +153,11 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
     build, steps, limit = MODELS[name]
     step = build()
     timed(step, 3)
-    modes: dict[str, Callable[[Callable[[], None], int], float]] = {"plain": timed, "nanscope": watched, "anomaly": anomaly}
+    modes: dict[str, Callable[[Callable[[], None], int], float]] = {
+        "plain": timed,
+        "nanscope": watched,
+        "anomaly": anomaly,
+    }
     seconds: dict[str, list[float]] = {mode: [] for mode in modes}
     for _ in range(rounds):
         for mode, run in modes.items():
@@ -179,10 +183,8 @@ def main() -> None:
         r = measure(name, options.rounds)
         results.append(r)
         low, high = r["nanscope_spread"]
-        print(
-            f"{name:12} {r['plain_ms']:7.2f}ms {r['nanscope']:8.3f}x {low:7.3f}-{high:5.3f}x {r['anomaly']:8.3f}x {r['limit']:7.2f}x",
-            flush=True,
-        )
+        cells = f"{r['nanscope']:8.3f}x {low:7.3f}-{high:5.3f}x {r['anomaly']:8.3f}x {r['limit']:7.2f}x"
+        print(f"{name:12} {r['plain_ms']:7.2f}ms {cells}", flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)

@@ -49,7 +49,9 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     folder.trip(plain)
     text = folder.ledger(ledger)
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
-    report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end)))
+    report: dict[str, Any] = json.loads(
+        _core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end))
+    )
     folder.report(report)
     return report
 
@@ -60,7 +62,15 @@ def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any
     text = f"nanscope failed while it diagnosed the trip: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
     watcher.warn(text)
     folder = watcher.run_folder
-    ledger = {"entries": [], "events": 0, "operators": 0, "faithful": False, "method": "tape", "seconds": 0.0, "warnings": [text]}
+    ledger = {
+        "entries": [],
+        "events": 0,
+        "operators": 0,
+        "faithful": False,
+        "method": "tape",
+        "seconds": 0.0,
+        "warnings": [text],
+    }
     plain = trip.plain()
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
     report: dict[str, Any] = json.loads(
@@ -89,7 +99,14 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
     tracer = Tracer(watcher.recorder.empties, watcher.run_folder.info["cwd"])
-    ledger: dict[str, Any] = {"method": "tape", "faithful": False, "events": 0, "operators": 0, "entries": [], "facts": facts(watcher, trip)}
+    ledger: dict[str, Any] = {
+        "method": "tape",
+        "faithful": False,
+        "events": 0,
+        "operators": 0,
+        "entries": [],
+        "facts": facts(watcher, trip),
+    }
     player = None
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
@@ -190,11 +207,16 @@ def facts(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     """What rules may want to know of the run besides the operators."""
     found: dict[str, Any] = {
         "deterministic_fill": bool(
-            torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
+            torch.are_deterministic_algorithms_enabled()
+            and getattr(torch.utils.deterministic, "fill_uninitialized_memory", False)
         ),
     }
     found["history"] = [
-        {"step": step, "loss": None if loss is None else number(loss), "grad_norm": None if norm is None else number(norm)}
+        {
+            "step": step,
+            "loss": None if loss is None else number(loss),
+            "grad_norm": None if norm is None else number(norm),
+        }
         for step, loss, norm in watcher.history
     ]
     if trip.optimizer is not None:

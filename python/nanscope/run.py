@@ -38,7 +38,9 @@ def watcher_of(command: Any) -> Any:
         import torch  # noqa: F401 - the first import of it: what fails here is torch, not nanscope
     except ModuleNotFoundError as error:
         if error.name == "torch":
-            raise Refused("torch is not installed in this Python; install it beside nanscope: pip install torch") from None
+            raise Refused(
+                "torch is not installed in this Python; install it beside nanscope: pip install torch"
+            ) from None
         raise Refused(f"torch cannot be imported: {error}") from None
     except (ImportError, OSError) as error:
         raise Refused(f"torch cannot be imported: {error}") from None
@@ -176,7 +178,9 @@ class Program:
         if self.spec is not None:
             main.__dict__.update(__loader__=self.spec.loader, __package__=self.spec.parent)
         else:
-            main.__dict__.update(__loader__=importlib.machinery.SourceFileLoader("__main__", self.file), __package__=None)
+            main.__dict__.update(
+                __loader__=importlib.machinery.SourceFileLoader("__main__", self.file), __package__=None
+            )
         if sys.version_info < (3, 14):  # later ones make it when it is asked for
             main.__dict__.update(__annotations__={})
         sys.modules["__main__"] = main
@@ -217,7 +221,12 @@ def enter_path(folder: str) -> None:
     """The first place where Python looks for modules is `folder`, instead of the one that starting nanscope has put there."""
     if sys.flags.safe_path or (sys.path and sys.path[0] == folder):
         return
-    ours = {os.path.dirname(os.path.realpath(sys.argv[0])), os.path.dirname(os.path.abspath(sys.argv[0])), os.getcwd(), ""}
+    ours = {
+        os.path.dirname(os.path.realpath(sys.argv[0])),
+        os.path.dirname(os.path.abspath(sys.argv[0])),
+        os.getcwd(),
+        "",
+    }
     if sys.path and sys.path[0] in ours:
         sys.path[0] = folder
     else:

@@ -47,7 +47,9 @@ class Scope:
         from nanscope import watcher
 
         if watcher._active is not None:  # before a folder is made
-            raise RuntimeError("nanscope: this process is being watched already; end the first watch before starting another")
+            raise RuntimeError(
+                "nanscope: this process is being watched already; end the first watch before starting another"
+            )
         self.report = None
         self._watcher = watcher.Watcher(script=sys.argv[0] or "<interactive>", argv=sys.argv[1:], **self._options)
         self.folder = self._watcher.folder

@@ -88,7 +88,9 @@ class Watcher:
         """Installs capture. Raises `RuntimeError` if this process is watched already."""
         global _active
         if _active is not None:
-            raise RuntimeError("nanscope: this process is being watched already; end the first watch before starting another")
+            raise RuntimeError(
+                "nanscope: this process is being watched already; end the first watch before starting another"
+            )
         _active = self
         recorder = self.recorder
         self._uninstall = [
@@ -156,7 +158,9 @@ class Watcher:
                 flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()
                 # One element first: a healthy evaluation pays for no more.
                 first = flat[(0,) * flat.dim()].item() if flat.dim() else flat.item()
-                return not math.isfinite(first) and not bool(torch.isfinite(flat).any()) and bool(torch.isnan(flat).any())
+                return (
+                    not math.isfinite(first) and not bool(torch.isfinite(flat).any()) and bool(torch.isnan(flat).any())
+                )
         return False
 
     def process_started(self, name: str) -> None:
@@ -246,7 +250,9 @@ class Watcher:
 
     def _vouch(self, optimizer: Any, largest: float) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
-        settings = [(g.get("lr"), g.get("eps"), g.get("weight_decay"), len(g["params"])) for g in optimizer.param_groups]
+        settings = [
+            (g.get("lr"), g.get("eps"), g.get("weight_decay"), len(g["params"])) for g in optimizer.param_groups
+        ]
         known = self._settings.get(id(optimizer))
         if known is None or known[0] != settings:
             vouched = signals.vouched(optimizer)
@@ -489,6 +495,7 @@ class Watcher:
                 self.run_folder.report_after(self.report)
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())
+
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder
         popped = recorder.enter()
@@ -496,7 +503,7 @@ class Watcher:
             trip = self.pending or self.handled
             if trip is None and recorder.backward_done:
                 owners = [p for p in self._parameters() if p.grad is not None]
-                bad = signals.first_bad([p.grad for p in owners])
+                bad = signals.first_bad([g for p in owners if (g := p.grad) is not None])
                 if bad is not None and not self._scaler_active():
                     owner = next(p for p in owners if p.grad is bad)
                     trip = self._trip("gradient", None, bad, owner)
@@ -558,7 +565,9 @@ class Watcher:
         from nanscope import _core
 
         folder = self.run_folder
-        report: dict[str, Any] = json.loads(_core.diagnose(json.dumps(folder.info), None, None, json.dumps(folder.closing)))
+        report: dict[str, Any] = json.loads(
+            _core.diagnose(json.dumps(folder.info), None, None, json.dumps(folder.closing))
+        )
         return report
 
     def summary(self) -> str:

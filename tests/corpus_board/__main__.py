@@ -80,7 +80,11 @@ class Runner:
         if report is not None and report["verdict"] == "finite" and ran.status == 0:
             return replace(outcome, quiet=outcome.quiet + 1)
         origin = (report or {}).get("origin", {})
-        what = f"status {ran.status}" if report is None else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
+        what = (
+            f"status {ran.status}"
+            if report is None
+            else f"{report['verdict']} line {origin.get('line')} {report.get('trip')}"
+        )
         return replace(outcome, alarms=(*outcome.alarms, (f"{case.id} {label}", f"{what} {ran.err[-300:]}")))
 
 

@@ -22,11 +22,21 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
     tensor_backward, backward, grad = torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad
 
     @functools.wraps(tensor_backward)
-    def of_tensor(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> Any:
+    def of_tensor(
+        self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+    ) -> Any:
         if recorder.depth or not recorder.live():
             return tensor_backward(self, gradient, retain_graph, create_graph, inputs)
         inputs = _listed(inputs)
-        return record(recorder, loss, "backward", tensor_backward, (self, gradient, retain_graph, create_graph, inputs), {}, [self])
+        return record(
+            recorder,
+            loss,
+            "backward",
+            tensor_backward,
+            (self, gradient, retain_graph, create_graph, inputs),
+            {},
+            [self],
+        )
 
     @functools.wraps(backward)
     def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -45,9 +55,9 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
         roots = [] if higher else [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
         return record(recorder, loss, "grad", grad, (outputs, *args), kwargs, roots)
 
-    torch.Tensor.backward = of_tensor  # type: ignore[method-assign, assignment]
-    torch.autograd.backward = of_autograd  # type: ignore[assignment]
-    torch.autograd.grad = of_grad  # type: ignore[assignment]
+    torch.Tensor.backward = of_tensor  # type: ignore[method-assign]
+    torch.autograd.backward = of_autograd
+    torch.autograd.grad = of_grad
 
     def uninstall() -> None:
         torch.Tensor.backward = tensor_backward  # type: ignore[method-assign]

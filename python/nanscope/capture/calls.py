@@ -56,7 +56,11 @@ def install(recorder: Recorder) -> Callable[[], None]:
 def _install_factories(recorder: Recorder) -> list[Callable[[], None]]:
     """`torch.compile` and the transforms of `torch.func` return functions; a call of such a function is one event."""
     undo: list[Callable[[], None]] = []
-    homes = [(torch, "compile"), *((torch.func, name) for name in TRANSFORMS if hasattr(torch.func, name)), (torch, "vmap")]
+    homes = [
+        (torch, "compile"),
+        *((torch.func, name) for name in TRANSFORMS if hasattr(torch.func, name)),
+        (torch, "vmap"),
+    ]
     for home, name in homes:
         original = getattr(home, name)
 

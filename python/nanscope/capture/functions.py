@@ -20,8 +20,29 @@ EMPTIES_MAX = 100_000  # allocations remembered while the model is built
 SKIP, PURE, RANDOM, CHANGE, SETTER, GRAD, HOOK, ITER, EMPTY, OUTSIDE = range(10)
 
 _GETTERS = {"grad", "data", "T", "mT", "H", "mH", "real", "imag"}
-_RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal", "poisson", "rrelu", "gumbel", "scaled_dot_product", "binomial")
-_RANDOM_CHANGES = {"uniform_", "normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "random_", "bernoulli_", "dropout_"}
+_RANDOM = (
+    "dropout",
+    "bernoulli",
+    "rand",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rrelu",
+    "gumbel",
+    "scaled_dot_product",
+    "binomial",
+)
+_RANDOM_CHANGES = {
+    "uniform_",
+    "normal_",
+    "exponential_",
+    "geometric_",
+    "cauchy_",
+    "log_normal_",
+    "random_",
+    "bernoulli_",
+    "dropout_",
+}
 # Tensors from Python or NumPy data come from outside the step: the data may have changed by the time of a replay.
 _OUTSIDE = {
     "tensor", "as_tensor", "from_numpy", "new_tensor", "asarray", "frombuffer", "from_dlpack", "get_rng_state",
@@ -60,7 +81,8 @@ def classify(func: Any) -> int:
         return SKIP
     if name in _RANDOM_CHANGES:
         return CHANGE
-    if name == "__setitem__" or (name.startswith("__i") and name.endswith("__") and name not in ("__invert__", "__index__", "__int__")):
+    inplace = name.startswith("__i") and name.endswith("__") and name not in ("__invert__", "__index__", "__int__")
+    if name == "__setitem__" or inplace:
         return CHANGE
     if name.endswith("_") and not name.endswith("__"):
         return CHANGE
@@ -191,7 +213,12 @@ class Functions(TorchFunctionMode):
     def _empty(self, func: Any, args: Any, kwargs: Any) -> Any:
         recorder = self.recorder
         result = self._pure(func, args, kwargs, False)
-        if not recorder.stepped and len(recorder.empties) < EMPTIES_MAX and result.layout is torch.strided and not result.is_meta:
+        if (
+            not recorder.stepped
+            and len(recorder.empties) < EMPTIES_MAX
+            and result.layout is torch.strided
+            and not result.is_meta
+        ):
             # A weak reference keeps the address from being given to other memory, not the memory itself.
             weak = StorageWeakRef(result.untyped_storage())
             recorder.empties[storage_id(result)] = (weak, result._version, caller(2))

@@ -25,7 +25,7 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
             return original(module, *args, **kwargs)
         return _outermost(recorder, original, seen, module, args, kwargs)
 
-    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign, assignment]
+    torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
     def uninstall() -> None:
         torch.nn.Module.__call__ = original  # type: ignore[method-assign]

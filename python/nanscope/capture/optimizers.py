@@ -67,7 +67,12 @@ def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
             recorder.leave(popped)
 
     handles = [register_optimizer_step_pre_hook(pre), register_optimizer_step_post_hook(post)]
-    undo = [_new_group(recorder), _load(steps), _zero_grad(recorder, steps, Optimizer), _zero_grad(recorder, steps, torch.nn.Module)]
+    undo = [
+        _new_group(recorder),
+        _load(steps),
+        _zero_grad(recorder, steps, Optimizer),
+        _zero_grad(recorder, steps, torch.nn.Module),
+    ]
 
     def uninstall() -> None:
         for handle in handles:
@@ -124,7 +129,7 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
                 recorder.boundary()
         return result
 
-    Optimizer.add_param_group = add_param_group  # type: ignore[method-assign]
+    Optimizer.add_param_group = add_param_group  # type: ignore[method-assign, assignment]
 
     def uninstall() -> None:
         Optimizer.add_param_group = original  # type: ignore[method-assign]

@@ -17,7 +17,9 @@ EVENTS_MAX = 50_000  # a tape longer than this cannot be a step one waits for; t
 COPIES_MAX_BYTES = 256 << 20  # copies of outside tensors that the program changes in place
 CUDA = torch.cuda.is_available()
 CHAIN_MAX = 1024  # in-place changes of one tensor followed back under no_grad
-FLOATING_MAX_BYTES = 256 << 20  # outside tensors that events without a graph may keep alive (an evaluation between steps)
+FLOATING_MAX_BYTES = (
+    256 << 20
+)  # outside tensors that events without a graph may keep alive (an evaluation between steps)
 
 Tensor = torch.Tensor
 _C = torch._C
@@ -60,7 +62,9 @@ class Recorder:
         self.backward_done = False  # since the last step
         self.updated: list[Tensor] = []  # parameters that the program itself has changed since backward
         self.aliased: dict[int, Tensor] = {}  # storage -> parameter whose `.data` was taken
-        self.on_update: Callable[[], bool] = lambda: False  # before the program itself changes a parameter; True: leave it out
+        self.on_update: Callable[[], bool] = lambda: (
+            False
+        )  # before the program itself changes a parameter; True: leave it out
         self.on_manual_step: Callable[[], None] = self.boundary
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.steps_taken = 0

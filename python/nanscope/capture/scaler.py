@@ -53,7 +53,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
         watch.scaler_stepped(self, optimizer, recorder.steps_taken != before)
         return result
 
-    GradScaler.scale = scaled  # type: ignore[method-assign, assignment]
+    GradScaler.scale = scaled  # type: ignore[method-assign]
     GradScaler.unscale_ = unscaled  # type: ignore[method-assign]
     GradScaler.step = stepped  # type: ignore[method-assign]
 

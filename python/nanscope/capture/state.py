@@ -64,7 +64,9 @@ class Volatile:
             for b in buffers:
                 state.versions.append((b, b._version))
             if size > COPY_ALL_MAX_BYTES:
-                norms = [m for m in root.modules() if m.training and isinstance(m, torch.nn.modules.batchnorm._NormBase)]
+                norms = [
+                    m for m in root.modules() if m.training and isinstance(m, torch.nn.modules.batchnorm._NormBase)
+                ]
                 buffers = [b for m in norms for b in m.buffers(recurse=False)]
             modules: Any = list(root.modules())
             state.generators = generators({"random", "numpy"})
@@ -126,7 +128,9 @@ def changed_attributes(now: dict[str, Any], then: dict[str, Any]) -> bool:
 
 def same_values(tensor: torch.Tensor, copy: torch.Tensor) -> bool:
     """Equality to the bit, as far as `==` tells; a NaN equals a NaN."""
-    return bool(((tensor == copy) | ((tensor != tensor) & (copy != copy))).all()) if tensor.shape == copy.shape else False
+    return (
+        bool(((tensor == copy) | ((tensor != tensor) & (copy != copy))).all()) if tensor.shape == copy.shape else False
+    )
 
 
 def generators(names: set[str]) -> dict[str, Any]:

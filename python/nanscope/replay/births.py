@@ -117,7 +117,9 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
         result = op.func(*_map(args, _wide), **_map(kwargs, _wide))
     except _REFUSED:  # no float64 kernel, or an argument that cannot be widened
         return None
-    written = op.results(_map(args, _wide), _map(kwargs, _wide), result) if not op.writes else op.results((), {}, result)
+    written = (
+        op.results(_map(args, _wide), _map(kwargs, _wide), result) if not op.writes else op.results((), {}, result)
+    )
     bad, largest, seen = 0, None, False
     for _, tensor in written:
         counts = values.counts(tensor)

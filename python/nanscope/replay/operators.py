@@ -9,7 +9,16 @@ import torch
 from nanscope.replay.values import number
 
 Tensor = torch.Tensor
-_ALLOCATES = {"empty", "empty_strided", "new_empty", "new_empty_strided", "empty_like", "empty_permuted", "set_", "resize_"}
+_ALLOCATES = {
+    "empty",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "empty_like",
+    "empty_permuted",
+    "set_",
+    "resize_",
+}
 _FILLS = {"fill_", "zero_", "fill", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "copy_",
           "normal_", "uniform_", "bernoulli_", "exponential_", "rand_like", "randn_like"}  # fmt: skip
 
@@ -28,7 +37,9 @@ class Operator:
         self.is_view = aliases and not self.writes
         self.allocates = self.base in _ALLOCATES
         # The schema of batch normalisation does not say that it writes its running statistics.
-        self.silent = {"running_mean", "running_var"} if "batch_norm" in self.base and "backward" not in self.base else set()
+        self.silent = (
+            {"running_mean", "running_var"} if "batch_norm" in self.base and "backward" not in self.base else set()
+        )
         self.overwrites = self.base in _FILLS
 
     def _pairs(self, args: Any, kwargs: Any) -> list[tuple[str, bool, Any]]:

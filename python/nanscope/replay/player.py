@@ -46,7 +46,7 @@ class Player:
                     self._run(event, around)
                 except Unplayable:
                     raise
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - the program's own call, which may raise anything
                     self.error = error
                     if not event.failed:
                         self.problems.append(f"a replayed call failed: {type(error).__name__}: {error}")
@@ -140,7 +140,9 @@ def kept(
             for tensor, copy in tape.originals.values():
                 tensor.data.copy_(copy)
         for scaler in scalers:
-            scaler._per_optimizer_states = type(scaler._per_optimizer_states)(scaler._per_optimizer_states.default_factory)
+            scaler._per_optimizer_states = type(scaler._per_optimizer_states)(
+                scaler._per_optimizer_states.default_factory
+            )
         yield
     finally:
         with torch.no_grad():

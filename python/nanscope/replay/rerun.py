@@ -44,14 +44,26 @@ def instead(watcher: Watcher, trip: Trip, ledger: dict[str, Any]) -> dict[str, A
 def _run(again: dict[str, Any], trip: Trip, timeout: float) -> tuple[dict[str, Any] | None, str]:
     with tempfile.TemporaryDirectory(prefix="nanscope-") as folder:
         answer = os.path.join(folder, "ledger.json")
-        spec = {**again, "arm": trip.step, "where": trip.where, "kind": trip.kind, "answer": answer, "out": f"{folder}/run"}
+        spec = {
+            **again,
+            "arm": trip.step,
+            "where": trip.where,
+            "kind": trip.kind,
+            "answer": answer,
+            "out": f"{folder}/run",
+        }
         request = os.path.join(folder, "request.json")
         with open(request, "w", encoding="utf-8") as file:
             json.dump(spec, file)
         command = [sys.executable, "-m", "nanscope.replay.again", request]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, cwd=again.get("cwd")
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+                cwd=again.get("cwd"),
             )
         except subprocess.TimeoutExpired:
             return None, f"it took longer than {timeout:.0f} s"
@@ -91,16 +103,18 @@ class Live:
 
     def deliver(self, watcher: Watcher, trip: Trip) -> None:
         """Writes the ledger for the process that asked."""
+        from nanscope.capture.event import closure
         from nanscope.diagnosis import facts
         from nanscope.replay import births
-        from nanscope.capture.event import closure
         from nanscope.replay.names import Names
         from nanscope.replay.phases import phases
 
         self.stop()
         known = phases(closure(trip.tape))
         for record in self.tracer.entries:
-            record["phase"] = known.get(record["event"], record["phase"]) if record["phase"] == "forward" else record["phase"]
+            record["phase"] = (
+                known.get(record["event"], record["phase"]) if record["phase"] == "forward" else record["phase"]
+            )
         tracer, entries = self.tracer, self.tracer.entries
         names = Names(trip.roots, list(watcher.optimizers))
         if trip.where == "loss":

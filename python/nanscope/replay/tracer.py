@@ -18,9 +18,9 @@ from nanscope.capture.lines import is_user
 from nanscope.capture.recorder import flatten, storage_id
 from nanscope.replay import births, values
 from nanscope.replay.names import Names, arguments, function_name
-from nanscope.replay.operators import Operator, Operators
-from nanscope.replay.player import Player
+from nanscope.replay.operators import Operators
 from nanscope.replay.places import place as make_place
+from nanscope.replay.player import Player
 
 Tensor = torch.Tensor
 RUN_CODE = Player._run.__code__
@@ -43,7 +43,9 @@ class Tracer(TorchDispatchMode):
         self._bad_writers: dict[int, int] = {}  # storage -> the entry that last wrote something bad into it
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
-        self._forward: dict[int, tuple[int | None, Any, Any, bool]] = {}  # sequence number -> entry, place, module, hooked
+        self._forward: dict[
+            int, tuple[int | None, Any, Any, bool]
+        ] = {}  # sequence number -> entry, place, module, hooked
         self._event: Event | None = None
         self._phase = "forward"
         self._label: str | None = None
@@ -110,7 +112,7 @@ class Tracer(TorchDispatchMode):
             finally:
                 stack.pop()
 
-        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign, assignment]
+        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
         try:
             yield
         finally:
@@ -122,7 +124,7 @@ class Tracer(TorchDispatchMode):
         kwargs = kwargs or {}
         op = self._known.of(func)
         self.operators += 1
-        sequence = torch.autograd._get_sequence_nr() - 1
+        sequence = torch._C._autograd._get_sequence_nr() - 1
         node = torch._C._current_autograd_node()
         if op.is_view:
             result = func(*args, **kwargs)
@@ -145,7 +147,12 @@ class Tracer(TorchDispatchMode):
             return result
         outputs = [self._arg(name, tensor, out=True) for name, tensor in written]
         index = len(self.entries)
-        entry: dict[str, Any] = {"index": index, "event": self._event.serial if self._event else 0, "phase": phase, "op": op.name}
+        entry: dict[str, Any] = {
+            "index": index,
+            "event": self._event.serial if self._event else 0,
+            "phase": phase,
+            "op": op.name,
+        }
         forward = None
         if node is not None and phase == "backward":
             entry["node"] = node.name().removeprefix("struct ").rsplit("::", 1)[-1]

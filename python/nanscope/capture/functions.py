@@ -54,7 +54,8 @@ _SKIP = {
     "__float__", "__int__", "__index__", "__repr__", "__format__", "__hash__", "__contains__", "__reduce_ex__", "numpy",
     "untyped_storage", "storage", "element_size", "get_device", "_set_grad_enabled", "__deepcopy__", "is_contiguous",
     "equal", "allclose", "is_nonzero", "type", "storage_offset", "__dir__", "__array__", "__cuda_array_interface__", "cpu_",
-    "share_memory_", "is_shared", "_amp_update_scale_", "pin_memory", "is_same_size", "is_signed", "is_inference", "nelement", "ndimension",
+    "share_memory_", "is_shared", "_amp_update_scale_", "pin_memory", "is_same_size", "is_signed", "is_inference",
+    "nelement", "ndimension",
 }  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def _bound(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
 def function_name(function: Any) -> str:
     """`torch.nn.functional.cross_entropy`, `Tensor.mul`, `Ckpt.apply`."""
     owner = getattr(function, "__objclass__", None)
-    name: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__)
+    name = str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
     if owner is not None:
         return f"Tensor.{getattr(function, '__name__', name)}"
     module = getattr(function, "__module__", None)

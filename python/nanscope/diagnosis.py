@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
 SLOW_SECONDS = 1.0  # a replay longer than this says so on stderr
+AGAIN_SECONDS = 5.0  # and again after each of these
 
 
 def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
@@ -36,8 +37,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
         trip.name = trip.name or names.of(trip.tensor) or variable(trip.tensor) or "a tensor without a name"
     made = watcher.recorder.producer(trip.tensor) if trip.tensor is not None else None
     trip.origin = None if made is None else (made.event, made.position)
-    with said(watcher, trip):
-        ledger = replay(watcher, trip, names)
+    ledger = replay(watcher, trip, names)
     if not ledger["faithful"]:
         ledger = rerun.instead(watcher, trip, ledger)
     plain = trip.plain()
@@ -81,16 +81,27 @@ def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any
 
 
 @contextlib.contextmanager
-def said(watcher: Watcher, trip: Trip) -> Iterator[None]:
-    """One line on stderr when a replay takes long enough for a person to wonder."""
-    text = f"step {trip.step}: {trip.where} is {trip.kind}; running the step again under observation"
-    timer = threading.Timer(SLOW_SECONDS, say, [text])
-    timer.daemon = True
-    timer.start()
+def progress(trip: Trip, done: Callable[[], int]) -> Iterator[None]:
+    """Talk on stderr when a replay takes long enough for a person to wonder; `done` counts operators so far."""
+    stream = sys.stderr  # a replay mutes the program's own output by replacing the stream
+    over = threading.Event()
+
+    def talk() -> None:
+        if over.wait(SLOW_SECONDS):
+            return
+        stream.write(
+            f"nanscope: step {trip.step}: {trip.where} is {trip.kind}; running the step again under observation\n"
+        )
+        while not over.wait(AGAIN_SECONDS):
+            stream.write(f"nanscope: {done()} operators so far\n")
+
+    thread = threading.Thread(target=talk, daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
+        over.set()
+        thread.join()
 
 
 def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
@@ -112,7 +123,8 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
         player = Player(trip.tape, trip.last, optimizers, scalers)
         parameters = [*names.all_parameters(), *leaves(trip)]
         tracer.phases = phases(player.events)
-        player.play(tracer.around, parameters)
+        with progress(trip, lambda: tracer.operators):
+            player.play(tracer.around, parameters)
         entry, reproduced = find(trip, player, tracer)
         same = all(losses_equal(event.value, value) for event, value in player.losses)
         if not same:
@@ -227,9 +239,3 @@ def facts(watcher: Watcher, trip: Trip) -> dict[str, Any]:
             if isinstance(value, (int, float)):
                 found[f"optimizer.{key}"] = number(value)
     return found
-
-
-def say(text: str) -> None:
-    """Talk goes to stderr."""
-    sys.stderr.write(f"nanscope: {text}\n")
-    sys.stderr.flush()

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from nanscope import signals
-from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, scaler
+from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, saved, scaler
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
@@ -95,6 +95,7 @@ class Watcher:
         recorder = self.recorder
         self._uninstall = [
             functions.install(recorder),
+            saved.install(recorder),
             modules.install(recorder, self.module_called),
             calls.install(recorder),
             autograd.install(recorder, self.loss_seen),

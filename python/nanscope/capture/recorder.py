@@ -24,7 +24,6 @@ FLOATING_MAX_BYTES = (
 Tensor = torch.Tensor
 _C = torch._C
 _any_autocast: Callable[[], bool] = getattr(_C, "_is_any_autocast_enabled", lambda: True)
-_saved_hooks = _C._autograd._top_saved_tensors_default_hooks
 
 
 class Made(NamedTuple):
@@ -50,6 +49,7 @@ class Recorder:
         self.made: dict[int, Made] = {}
         self.serial = 0
         self.mode: Any = None
+        self.saved_hooks: Callable[[], Any] = lambda: None  # see saved.hooks
         self.muted = False
         self.closed = False
         self._volatile: dict[int, Volatile] = {}
@@ -124,7 +124,7 @@ class Recorder:
             for device in self._devices:
                 if torch.is_autocast_enabled(device):
                     event.autocast += ((device, torch.get_autocast_dtype(device)),)
-        hooks = _saved_hooks(False)
+        hooks = self.saved_hooks()
         if hooks is not None:
             event.saved_hooks = hooks
         if random:

@@ -12,7 +12,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nanscope.capture import autograd
+from nanscope.capture import autograd, saved
 from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
 from nanscope.capture.recorder import flatten, storage_id
@@ -190,7 +190,7 @@ class Tracer(TorchDispatchMode):
     def _note(self, sequence: int, entry: int | None, place: Any, module: Any) -> None:
         """The first operator after a node was made is the operator that the node belongs to."""
         if sequence not in self._forward:
-            hooked = torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+            hooked = saved.hooks() is not None
             if place is None and self._event is not None:
                 place = self._event.place
             self._forward[sequence] = (entry, place, module, hooked)

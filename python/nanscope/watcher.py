@@ -140,7 +140,7 @@ class Watcher:
         if self._evaluated_nan(found) and any(True for _ in event.target.parameters()) and self._good(arguments):
             tape = Tape()
             tape.events = [event]
-            tape.originals = self.recorder.tape.originals
+            tape.originals = self._keep_tape().originals
             trip = Trip(self.clock.now(), "output", "nan", tape, None, type(event.target).__name__)
             trip.roots = [event.target]
             self.confirm(trip)
@@ -187,7 +187,7 @@ class Watcher:
             unscaled = self.scaler is None or not self._only_scaled(value)
             if unscaled:
                 kind = "nan" if math.isnan(value) else "inf"
-                self.pending = Trip(self.clock.now(), "loss", kind, self.recorder.tape, root, None, value)
+                self.pending = Trip(self.clock.now(), "loss", kind, self._keep_tape(), root, None, value)
                 self.pending.roots = list(self.recorder.roots)
 
     def _only_scaled(self, value: float) -> bool:
@@ -221,7 +221,7 @@ class Watcher:
             event, root = self._device_loss
             self._device_loss = None
             self._loss_read(event, root, root.item())  # synchronises
-        tensors = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        tensors = [g for group in optimizer.param_groups for p in group["params"] if (g := p.grad) is not None]
         gradients = self._gradients = signals.Gradients(tensors)
         trip = None
         if self.pending is not None:
@@ -328,13 +328,10 @@ class Watcher:
         own = self._own_nanos + now - start
         self._own_nanos = 0
         self._total_nanos += own
-        scale = self._scale()
-        self.run_folder.step(
-            step, own, self._loss,
-            None if gradients is None else gradients.norm, None if gradients is None else gradients.largest,
-            scale, signals.learning_rate(optimizer), skipped,
-        )  # fmt: skip
-        self.history.append((step, self._loss, None if gradients is None else gradients.norm))
+        norm, largest = (None, None) if gradients is None else (gradients.norm, gradients.largest)
+        scale = None if self.scaler is None else self._scale()
+        self.run_folder.step(step, own, self._loss, norm, largest, scale, signals.learning_rate(optimizer), skipped)
+        self.history.append((step, self._loss, norm))
         self._loss = None
         if self.arm is not None:
             self._arm_if_due(self.clock.now())
@@ -384,9 +381,14 @@ class Watcher:
 
     # ---- trips
 
+    def _keep_tape(self) -> Tape:
+        """The present tape, for a trip: the next step gets a new one."""
+        self.recorder.kept = True
+        return self.recorder.tape
+
     def _trip(self, where: str, optimizer: Any, tensor: Tensor, owner: Tensor | None) -> Trip:
         step = self.clock.now() if optimizer is None else self.clock.step_of(optimizer)
-        trip = Trip(step, where, signals.kind_of(tensor), self.recorder.tape, owner, None, self._loss, optimizer)
+        trip = Trip(step, where, signals.kind_of(tensor), self._keep_tape(), owner, None, self._loss, optimizer)
         trip.roots = list(self.recorder.roots)
         return trip
 
@@ -419,7 +421,7 @@ class Watcher:
         parameters = {id(p) for g in optimizer.param_groups for p in g["params"]}
         where = "parameter" if id(bad) in parameters else "state"
         kind = signals.kind_of(bad)
-        trip = Trip(step, where, kind, self.recorder.tape, bad, None, self._loss, optimizer, self._step_event)
+        trip = Trip(step, where, kind, self._keep_tape(), bad, None, self._loss, optimizer, self._step_event)
         trip.roots = list(self.recorder.roots)
         after = [(t, t.detach().clone()) for t in signals.optimizer_tensors(optimizer)]
         states = {p: dict(s) for p, s in optimizer.state.items()}
@@ -511,7 +513,7 @@ class Watcher:
             if trip is None and not recorder.backward_done:
                 trip = self._unused_loss()
             if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
-                trip = Trip(self.clock.now(), "output", "nan", recorder.tape, None, None, self._loss)
+                trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self._loss)
                 trip.roots = list(recorder.roots)
                 from nanscope.diagnosis import failing
 
@@ -534,7 +536,7 @@ class Watcher:
                 value = signals.scalar(tensor)
                 if value is None or math.isfinite(value):
                     return None
-        trip = Trip(self.clock.now(), "loss", "nan", self.recorder.tape)
+        trip = Trip(self.clock.now(), "loss", "nan", self._keep_tape())
         trip.roots = list(self.recorder.roots)
         from nanscope.diagnosis import last_value
 

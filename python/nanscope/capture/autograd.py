@@ -86,7 +86,8 @@ def record(
         if kwargs:
             event.kwargs = recorder.encode(kwargs, tape)
         recorder.pin(event)
-        recorder.tell(event, args, kwargs)
+        if recorder.observer is not None:
+            recorder.tell(event, args, kwargs)
         if roots:
             loss(event, roots)
             recorder.backward_done = True

@@ -36,12 +36,11 @@ class Event:
     failed = False
     scalar = False  # its one result is a scalar with a graph: it may be a loss
 
-    # Defaults live in the class: most events differ in two or three of them, and events are made on the hot path.
-    def __init__(self, serial: int, kind: str, target: Any, place: tuple[CodeType, int, int] | None) -> None:
-        self.serial = serial
-        self.kind = kind
-        self.target = target
-        self.place = place
+    # Defaults live in the class and there is no `__init__`: events are made on the hot path, where each frame counts.
+    serial: int
+    kind: str
+    target: Any
+    place: tuple[CodeType, int, int] | None
 
 
 class Tape:
@@ -62,6 +61,22 @@ class Tape:
         self.storages: dict[int, Any] = {}  # storage -> weak reference to the outside tensor read through it
         self.overflow = False
         self.unsafe: list[str] = []  # reasons why a replay cannot be exact
+
+    def clear(self) -> None:
+        """Empties the tape for the next step; its containers are used again."""
+        self.events.clear()
+        self.held.clear()
+        if self.read:
+            self.read.clear()
+        if self.fresh:
+            self.fresh.clear()
+        if self.storages:
+            self.storages.clear()
+        if self.originals:
+            self.originals.clear()
+        if self.unsafe:
+            self.unsafe.clear()
+        self.overflow = False
 
 
 def closure(tape: Tape) -> list[Event]:

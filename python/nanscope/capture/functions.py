@@ -101,14 +101,15 @@ class Functions(TorchFunctionMode):
         self.kinds: dict[Any, int] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        if kwargs is None:
+            kwargs = {}
         kind = self.kinds.get(func)
         if kind is None:
             kind = self.kinds[func] = classify(func)
         recorder = self.recorder
         if kind == SKIP or recorder.muted or recorder.depth:
             return func(*args, **kwargs)
-        if "generator" in kwargs and kwargs["generator"] is not None:
+        if kwargs and kwargs.get("generator") is not None:
             return self._generated(func, args, kwargs, kind)
         if recorder.observer is not None and kind in (PURE, RANDOM, CHANGE, SETTER, GRAD):
             return self._told(func, args, kwargs, kind)
@@ -138,7 +139,8 @@ class Functions(TorchFunctionMode):
     def _told(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
         """In a traced step the tracer is told before the call; the event it is told of is the one that will be recorded."""
         recorder = self.recorder
-        coming = Event(recorder.serial + 1, "function", func, caller(2))
+        coming = Event()
+        coming.serial, coming.kind, coming.target, coming.place = recorder.serial + 1, "function", func, caller(2)
         coming.args, coming.kwargs = recorder.encode(args, None), recorder.encode(kwargs, None)
         recorder.tell(coming, args, kwargs)
         try:

@@ -43,7 +43,8 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
         volatile = recorder.volatile(module)
         event = recorder.event("module", module, random=True)
         event.state = before = volatile.before(module)
-        recorder.tell(event, args, kwargs)
+        if recorder.observer is not None:
+            recorder.tell(event, args, kwargs)
         try:
             result = original(module, *args, **kwargs)
         except Exception:
@@ -63,7 +64,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
         recorder.outputs(event, result, floating=not pinned)
         if changed:
             recorder.changed.extend(changed)
-        if all(root is not module for root in recorder.roots):
+        if module not in recorder.roots:
             recorder.roots.append(module)
         if not event.grad_mode:
             seen(event, found, (args, kwargs))

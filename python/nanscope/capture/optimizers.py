@@ -13,6 +13,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from nanscope.capture.lines import caller
 from nanscope.capture.recorder import Recorder
 
 
@@ -149,7 +150,7 @@ def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]
             # Before the first backward of a tape there is nothing that a replay would have to zero.
             if recorder.backward_done:
                 steps.zeroed()
-                event = recorder.event("call", original)
+                event = recorder.event("call", original, place=caller(1))
                 event.args, event.kwargs = (self, *args), kwargs
                 recorder.pin(event)
                 recorder.tell(event, event.args, kwargs)

@@ -23,6 +23,7 @@ FLOATING_MAX_BYTES = (
 
 Tensor = torch.Tensor
 _C = torch._C
+_grad_enabled = torch.is_grad_enabled
 _any_autocast: Callable[[], bool] = getattr(_C, "_is_any_autocast_enabled", lambda: True)
 
 
@@ -68,6 +69,7 @@ class Recorder:
         self.on_manual_step: Callable[[], None] = self.boundary
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.steps_taken = 0
+        self.kept = False  # the present tape belongs to a trip
         self.backwards = 0  # since the last step
         self.floating_bytes = 0
         self.closure_of: Any = None
@@ -115,9 +117,12 @@ class Recorder:
 
     def event(self, kind: str, target: Any, *, random: bool = False, place: Any = None) -> Event:
         """A new event with the settings in force now. It is on no tape yet."""
-        self.serial += 1
-        event = Event(self.serial, kind, target, place or caller(2))
-        if not torch.is_grad_enabled():
+        event = Event()
+        event.serial = self.serial = self.serial + 1
+        event.kind = kind
+        event.target = target
+        event.place = place or caller(3)  # past this, the patch and what the program called
+        if not _grad_enabled():
             event.grad_mode = False
             event.inference = torch.is_inference_mode_enabled()
         if _any_autocast():
@@ -142,28 +147,39 @@ class Recorder:
     def encode(self, value: Any, tape: Tape | None) -> Any:
         """`value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when pinned."""
         if isinstance(value, Tensor):
-            key = id(value)
-            made = self.made.get(key)
-            if made is not None and made[0]() is value:
-                return Ref(made[1], made[2])
-            if tape is not None:
-                if key not in tape.held:
-                    tape.held[key] = (value, value._version if not value.is_inference() else 0)
-                    tape.fresh.append(weakref.ref(value))
-            elif key not in self.tape.read:
-                self.tape.read[key] = weak = weakref.ref(value)
-                self.tape.fresh.append(weak)
-                self._count(value)
-            return value
+            return self._encode_tensor(value, tape)
         kind = type(value)
-        if kind is tuple:
-            return tuple([self.encode(v, tape) for v in value])
-        if kind is list:
-            return [self.encode(v, tape) for v in value]
+        if kind is tuple or kind is list:
+            # Tensors are looked up here, and what cannot hold one is passed by: a call each would be most of the cost.
+            made, out = self.made, []
+            for item in value:
+                if isinstance(item, Tensor):
+                    entry = made.get(id(item))
+                    unknown = entry is None or entry[0]() is not item
+                    item = self._encode_tensor(item, tape) if unknown else Ref(entry[1], entry[2])  # type: ignore[index]
+                elif type(item) not in ATOMS:
+                    item = self.encode(item, tape)
+                out.append(item)
+            return tuple(out) if kind is tuple else out
         if kind is dict:
             return {k: self.encode(v, tape) for k, v in value.items()}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return kind(*[self.encode(v, tape) for v in value])
+        return value
+
+    def _encode_tensor(self, value: Tensor, tape: Tape | None) -> Any:
+        key = id(value)
+        made = self.made.get(key)
+        if made is not None and made[0]() is value:
+            return Ref(made[1], made[2])
+        if tape is not None:
+            if key not in tape.held:
+                tape.held[key] = (value, value._version if not value.is_inference() else 0)
+                tape.fresh.append(weakref.ref(value))
+        elif key not in self.tape.read:
+            self.tape.read[key] = weak = weakref.ref(value)
+            self.tape.fresh.append(weak)
+            self._count(value)
         return value
 
     def _count(self, value: Tensor) -> None:
@@ -177,8 +193,12 @@ class Recorder:
     def outputs(self, event: Event, result: Any, floating: bool = False, chain: int = 0) -> None:
         """Remembers that `event` made the tensors in `result`; of a floating event only while they live."""
         if isinstance(result, Tensor):
+            event.outputs = 1
+            if not floating:
+                event.scalar = not result.dim()
+                self.made[id(result)] = Made(weakref.ref(result), event, 0, chain)
+                return
             flat = [result]
-            event.scalar = not floating and not result.dim()
         else:
             flat = []
             flatten(result, flat)
@@ -258,11 +278,17 @@ class Recorder:
 
     def boundary(self) -> None:
         """A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO); leaves are state."""
-        self.tape = Tape()
+        if self.kept:  # a trip may still want the old one
+            self.tape = Tape()
+            self.kept = False
+        else:
+            self.tape.clear()
         self.roots.clear()
-        self.updated.clear()
-        self.aliased.clear()
-        self.changed.clear()
+        if self.backward_done:
+            self.updated.clear()
+            self.aliased.clear()
+        if self.changed:
+            self.changed.clear()
         self.backward_done = False
         self.backwards = 0
         self.floating_bytes = 0
@@ -319,7 +345,7 @@ class Recorder:
         return found
 
 
-_ATOMS = {int, float, bool, str, bytes, type(None), complex, torch.dtype, torch.device, torch.Size, slice, type(...)}
+ATOMS = {int, float, bool, str, bytes, type(None), complex, torch.dtype, torch.device, torch.Size, slice, type(...)}
 
 
 def storage_id(tensor: Tensor) -> int:
@@ -340,7 +366,7 @@ def flatten(value: Any, into: list[Tensor]) -> None:
     elif isinstance(value, dict):
         for item in value.values():
             flatten(item, into)
-    elif type(value) not in _ATOMS and not isinstance(value, (type, torch.nn.Module)) and hasattr(value, "__dict__"):
+    elif type(value) not in ATOMS and not isinstance(value, (type, torch.nn.Module)) and hasattr(value, "__dict__"):
         # Results of models (dataclasses, distributions): their own attributes, one level deep.
         for item in vars(value).values():
             if isinstance(item, Tensor):

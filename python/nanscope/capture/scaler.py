@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from torch.amp.grad_scaler import GradScaler
 
+from nanscope.capture.lines import caller
 from nanscope.capture.recorder import Recorder
 
 
@@ -34,7 +35,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
             return unscale(self, optimizer)
         popped = recorder.enter()
         try:
-            event = recorder.event("call", unscale)
+            event = recorder.event("call", unscale, place=caller(1))
             event.args = (self, optimizer)
             recorder.pin(event)
             recorder.tell(event, event.args, {})

@@ -9,7 +9,9 @@ from tests.corpus_board.case import Case, load
 from tests.launch import PROGRAMS, plain, watched
 
 CASES = load()
-HEALTHY = [case for case in CASES if case.healthy]
+# A program that counts calls with modes of its own counts some of nanscope's too: its numbers are the same, its count is not.
+COUNTING = {"Z24"}
+HEALTHY = [case for case in CASES if case.healthy and case.id not in COUNTING]
 TWINS = {"A04", "A06", "A08", "A11", "A17", "A41", "A42", "A60", "B11", "B15", "B47", "c15"}
 LOOPS = sorted(path for path in (PROGRAMS / "identity").glob("*.py") if path.stem != "digest")
 
@@ -22,7 +24,8 @@ def same(tmp_path: Path, program: Path | str, fix: str = "") -> str:
     assert bare.out, "a program that prints nothing proves nothing"
     assert seen.out == bare.out
     assert seen.status == 0, seen.err
-    assert "nothing found" in seen.err.splitlines()[-1]
+    last = seen.err.splitlines()[-1]
+    assert "nothing found" in last or "no training step was seen" in last
     assert seen.found["verdict"] == "finite"
     return bare.out
 

@@ -35,7 +35,7 @@ def _warm_libraries() -> None:
 def model(request: pytest.FixtureRequest) -> str:
     package = MODELS[request.param][0]
     if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed (make test-libraries installs it)")
+        pytest.skip(f"{package} is not installed; requirements-dev.txt pins it")
     return request.param
 
 

@@ -431,7 +431,7 @@ class Watcher:
         else:
             trip.tape.unsafe.append("the parameters before the step were too large to keep")
             trip.last = None
-        left_out = self.confirm(trip, undone=True)
+        left_out = self.confirm(trip)
         if not left_out:
             with torch.no_grad():
                 optimizer.state.clear()
@@ -446,7 +446,7 @@ class Watcher:
         optimizer.state.clear()
         optimizer.state.update(self._states)
 
-    def confirm(self, trip: Trip, undone: bool = False) -> bool:
+    def confirm(self, trip: Trip) -> bool:
         """Harm is about to be done: diagnose and act. Returns True to leave the update out; raises `Stop`."""
         if self.diagnosing:
             return False

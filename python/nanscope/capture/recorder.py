@@ -386,6 +386,3 @@ def set_random_state(state: tuple[Any, ...]) -> None:
     torch.default_generator.set_state(state[0])
     if state[1] is not None:
         torch.cuda.set_rng_state_all(state[1])
-
-
-Install = Callable[["Recorder"], Callable[[], None]]

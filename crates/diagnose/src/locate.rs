@@ -152,12 +152,14 @@ impl Search<'_> {
             }
         }
         // A value that was healed in forward poisons backward through the derivative at it.
-        if causes.entries.is_empty() && causes.outside.is_empty() && entry.phase == Phase::Backward {
-            if let Some(forward) = entry.forward {
-                if self.writes_bad(forward) && !self.meant.entry(forward) {
-                    causes.entries.push((forward, true));
-                }
-            }
+        if causes.entries.is_empty()
+            && causes.outside.is_empty()
+            && entry.phase == Phase::Backward
+            && let Some(forward) = entry.forward
+            && self.writes_bad(forward)
+            && !self.meant.entry(forward)
+        {
+            causes.entries.push((forward, true));
         }
         causes
     }

@@ -43,10 +43,9 @@ fn check(case: &Case) -> Option<Finding> {
         Some(at) => format!("{}({}) at {}", case.op(), text::number(value), text::index(at)),
         None => format!("{}({})", case.op(), text::number(value)),
     }];
-    if let Some(census) = &arg.census {
-        if let (Some(min), Some(max)) = (census.min, census.max) {
+    if let Some(census) = &arg.census
+        && let (Some(min), Some(max)) = (census.min, census.max) {
             evidence.push(format!("arguments lie between {} and {}", text::number(min), text::number(max)));
         }
-    }
     Finding::proved(4, evidence)
 }

@@ -18,8 +18,10 @@ rule! {
     /// `masked_fill` before the first layer, not after it.
     ///
     /// ## Example
-    ///     x = torch.nan_to_num(x)            # or: drop the sample
-    ///     assert torch.isfinite(x).all()     # in the Dataset, where the index is known
+    /// ```python
+    /// x = torch.nan_to_num(x)            # or: drop the sample
+    /// assert torch.isfinite(x).all()     # in the Dataset, where the index is known
+    /// ```
     BadInput, "bad-input", "a value was already bad when it came in with the data",
     "look at the sample named above, and reject or repair it before the forward pass; a mask applied later does not help, since 0 * nan is nan",
     check

@@ -16,8 +16,10 @@ rule! {
     /// Give the consumer memory of its own (`clone`), or return a buffer to its pool only when the tensor that views it is gone.
     ///
     /// ## Example
-    ///     out = view.clone()
-    ///     pool.release(buffer)
+    /// ```python
+    /// out = view.clone()
+    /// pool.release(buffer)
+    /// ```
     BufferReused, "buffer-reused", "memory was overwritten while it was still needed",
     "give the consumer memory of its own (clone), or release the buffer only after its last use",
     check

@@ -15,7 +15,9 @@ rule! {
     /// Subtract before squaring (`x.var(correction=0)`), compute the difference in float64, or clamp it from below.
     ///
     /// ## Example
-    ///     var = (x - x.mean(1, keepdim=True)).square().mean(1, keepdim=True)
+    /// ```python
+    /// var = (x - x.mean(1, keepdim=True)).square().mean(1, keepdim=True)
+    /// ```
     Cancellation, "cancellation", "the difference of nearly equal numbers has lost its digits",
     "subtract before squaring (x.var(correction=0)) or compute the difference in float64; a clamp only hides it",
     check

@@ -17,8 +17,10 @@ rule! {
     /// only what is well defined (singular values without the vectors, `u @ vh` through a polar iteration).
     ///
     /// ## Example
-    ///     h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))
-    ///     u, s, vh = torch.linalg.svd(h)
+    /// ```python
+    /// h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))
+    /// u, s, vh = torch.linalg.svd(h)
+    /// ```
     DegenerateDecomposition, "degenerate-decomposition", "the derivative of a decomposition with equal or zero values",
     "separate the spectrum before decomposing (add a small diagonal with distinct entries), or leave rank-deficient samples out",
     check

@@ -14,7 +14,9 @@ rule! {
     /// Lower the learning rate or warm it up, bring the inputs to unit scale, clip the gradient norm.
     ///
     /// ## Example
-    ///     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    /// ```python
+    /// torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    /// ```
     Divergence, "divergence", "loss and gradients grow from step to step until they leave the format",
     "lower the learning rate (or warm it up), scale the inputs, or clip the gradient norm",
     check

@@ -16,8 +16,10 @@ rule! {
     /// For a root, the eps belongs inside it. The eps must exist in the number format: 1e-8 is 0 in float16.
     ///
     /// ## Example
-    ///     n = mask.sum(-1)
-    ///     mean = (x * mask).sum(-1) / n.clamp(min=1)
+    /// ```python
+    /// n = mask.sum(-1)
+    /// mean = (x * mask).sum(-1) / n.clamp(min=1)
+    /// ```
     DivisionByZero, "division-by-zero", "a division by exactly zero",
     "keep the denominator away from zero before dividing: clamp(min=eps) with an eps that exists in this number format, or where(d > 0, d, 1)",
     check

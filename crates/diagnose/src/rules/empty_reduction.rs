@@ -14,8 +14,10 @@ rule! {
     /// must take part in the backward pass.
     ///
     /// ## Example
-    ///     n = (target != -100).sum().clamp(min=1)
-    ///     loss = F.cross_entropy(logits, target, reduction="sum") / n
+    /// ```python
+    /// n = (target != -100).sum().clamp(min=1)
+    /// loss = F.cross_entropy(logits, target, reduction="sum") / n
+    /// ```
     EmptyReduction, "empty-reduction", "a mean over nothing",
     "skip the batch, or divide a sum by max(count, 1) instead of taking a mean",
     check

@@ -19,7 +19,9 @@ rule! {
     /// Use a constant that exists in the format (1e-4 in float16; `torch.finfo(x.dtype).eps`), or do this part in float32.
     ///
     /// ## Example
-    ///     y = x / (norm + torch.finfo(x.dtype).tiny)
+    /// ```python
+    /// y = x / (norm + torch.finfo(x.dtype).tiny)
+    /// ```
     EpsilonLost, "epsilon-lost", "a guard constant is rounded away in this number format",
     "use a guard that exists in this format (torch.finfo(x.dtype).eps, 1e-4 in float16), or compute this part in float32",
     check

@@ -18,8 +18,10 @@ rule! {
     /// `logaddexp`.
     ///
     /// ## Example
-    ///     std = (0.5 * logvar.clamp(max=10)).exp()
-    ///     loss = F.softplus(x)                  # instead of log(1 + exp(x))
+    /// ```python
+    /// std = (0.5 * logvar.clamp(max=10)).exp()
+    /// loss = F.softplus(x)                  # instead of log(1 + exp(x))
+    /// ```
     ExpOverflow, "exp-overflow", "an exponential is too large for its number format",
     "bound the argument before exp (clamp), or use softplus, logsumexp or log_softmax instead of the spelled-out form",
     check

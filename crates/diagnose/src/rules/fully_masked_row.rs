@@ -16,8 +16,10 @@ rule! {
     /// that have one before the softmax.
     ///
     /// ## Example
-    ///     visible = visible | torch.eye(t, dtype=torch.bool)
-    ///     scores = scores.masked_fill(~visible, -torch.inf)
+    /// ```python
+    /// visible = visible | torch.eye(t, dtype=torch.bool)
+    /// scores = scores.masked_fill(~visible, -torch.inf)
+    /// ```
     FullyMaskedRow, "fully-masked-row", "a softmax or logsumexp over nothing but -inf",
     "let every row see at least one position (the diagonal, say), or mask with a large finite value instead of -inf",
     check

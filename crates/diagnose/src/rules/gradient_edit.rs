@@ -17,7 +17,9 @@ rule! {
     /// before `unscale_` only if the scale is known.
     ///
     /// ## Example
-    ///     p.grad.div_(p.grad.norm().clamp(min=1e-6))
+    /// ```python
+    /// p.grad.div_(p.grad.norm().clamp(min=1e-6))
+    /// ```
     GradientEdit, "gradient-edit", "gradients were damaged between backward and the update",
     "guard the operation on the gradient: clamp its norm from below before dividing by it, and check hooks for values of 0",
     check

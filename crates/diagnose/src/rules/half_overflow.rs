@@ -19,8 +19,10 @@ rule! {
     /// has the range of float32. In backward: a smaller loss scale, or GradScaler, which finds one.
     ///
     /// ## Example
-    ///     with torch.autocast("cuda", enabled=False):
-    ///         scores = q.float() @ k.float().transpose(-2, -1)
+    /// ```python
+    /// with torch.autocast("cuda", enabled=False):
+    ///     scores = q.float() @ k.float().transpose(-2, -1)
+    /// ```
     HalfOverflow, "half-overflow", "a result exceeds the largest finite value of its 16- or 8-bit format",
     "run this line in float32 (autocast disabled, operands .float()), scale an operand before the product, or use bfloat16",
     check

@@ -14,7 +14,9 @@ rule! {
     /// Pass `zero_infinity=True`, or drop samples whose input is shorter than target length plus number of repeats.
     ///
     /// ## Example
-    ///     loss = F.ctc_loss(logp, targets, input_lengths, target_lengths, zero_infinity=True)
+    /// ```python
+    /// loss = F.ctc_loss(logp, targets, input_lengths, target_lengths, zero_infinity=True)
+    /// ```
     InfeasibleTarget, "infeasible-target", "a target that cannot be reached",
     "pass zero_infinity=True, or drop samples whose input has fewer frames than labels plus repeats",
     check

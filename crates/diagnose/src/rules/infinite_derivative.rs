@@ -17,7 +17,9 @@ rule! {
     /// derivative.
     ///
     /// ## Example
-    ///     norm = (x.pow(2).sum(-1) + 1e-12).sqrt()
+    /// ```python
+    /// norm = (x.pow(2).sum(-1) + 1e-12).sqrt()
+    /// ```
     InfiniteDerivative, "infinite-derivative", "the value is finite, its derivative is not",
     "keep the argument away from the edge: put the eps inside the root, (x + 1e-12).sqrt(), or clamp the argument before the function",
     check

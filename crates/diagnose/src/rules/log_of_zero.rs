@@ -16,7 +16,9 @@ rule! {
     /// clamp the argument from below with a number that exists in its format.
     ///
     /// ## Example
-    ///     loss = F.binary_cross_entropy_with_logits(logits, y)   # instead of log(sigmoid(logits))
+    /// ```python
+    /// loss = F.binary_cross_entropy_with_logits(logits, y)   # instead of log(sigmoid(logits))
+    /// ```
     LogOfZero, "log-of-zero", "the logarithm of exactly zero",
     "stay in the logarithmic domain (log_softmax, logsigmoid, binary_cross_entropy_with_logits), or clamp the argument from below before log",
     check

@@ -19,8 +19,10 @@ rule! {
     /// needs none.
     ///
     /// ## Example
-    ///     scaler = torch.amp.GradScaler("cuda")
-    ///     scaler.scale(loss).backward(); scaler.step(opt); scaler.update()
+    /// ```python
+    /// scaler = torch.amp.GradScaler("cuda")
+    /// scaler.scale(loss).backward(); scaler.step(opt); scaler.update()
+    /// ```
     LossScaleOverflow, "loss-scale-overflow", "the loss scale pushes finite gradients out of float16",
     "use torch.amp.GradScaler, which finds a scale that fits and leaves bad updates out, or lower the fixed scale",
     check

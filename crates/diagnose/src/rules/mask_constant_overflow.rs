@@ -17,7 +17,9 @@ rule! {
     /// `torch.finfo(dtype).min`.
     ///
     /// ## Example
-    ///     scores = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
+    /// ```python
+    /// scores = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
+    /// ```
     MaskConstantOverflow, "mask-constant-overflow", "a mask constant plus a score leaves the number format",
     "fill with masked_fill instead of adding, or clamp the sum to torch.finfo(dtype).min, or add in float32",
     check

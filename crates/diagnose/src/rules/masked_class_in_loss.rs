@@ -15,8 +15,10 @@ rule! {
     /// Exclude with a finite logit (-30, or the smallest value of the format), or take the loss over the allowed classes only.
     ///
     /// ## Example
-    ///     logits = logits.masked_fill(~allowed, -30.0)
-    ///     loss = F.cross_entropy(logits, y, label_smoothing=0.1)
+    /// ```python
+    /// logits = logits.masked_fill(~allowed, -30.0)
+    /// loss = F.cross_entropy(logits, y, label_smoothing=0.1)
+    /// ```
     MaskedClassInLoss, "masked-class-in-loss", "a loss term takes a class that was masked to -inf",
     "mask with a finite logit (-30, say) instead of -inf, or take the loss over the allowed classes only",
     check

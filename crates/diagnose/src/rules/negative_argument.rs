@@ -14,7 +14,9 @@ rule! {
     /// Find out why the argument can be negative; then either correct the formula or constrain the argument (softplus, clamp).
     ///
     /// ## Example
-    ///     var = x.var(unbiased=False)           # instead of (x * x).mean() - x.mean() ** 2
+    /// ```python
+    /// var = x.var(unbiased=False)           # instead of (x * x).mean() - x.mean() ** 2
+    /// ```
     NegativeArgument, "negative-argument", "an argument outside the function's domain",
     "find out why the argument leaves the domain and correct the formula, or constrain it (softplus, clamp) before the function",
     check

@@ -18,7 +18,9 @@ rule! {
     /// format: 1e-4 in float16.
     ///
     /// ## Example
-    ///     opt = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-4)   # parameters in float16
+    /// ```python
+    /// opt = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-4)   # parameters in float16
+    /// ```
     OptimizerEpsilon, "optimizer-epsilon", "the optimizer divides by zero: its eps is lost",
     "keep the trained parameters in float32 (autocast for the forward pass), or give the optimizer an eps that exists in their format: 1e-4 in float16",
     check

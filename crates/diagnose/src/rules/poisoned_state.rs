@@ -17,7 +17,9 @@ rule! {
     /// forward pass, not after it.
     ///
     /// ## Example
-    ///     if not torch.isfinite(x).all(): continue      # before model(x)
+    /// ```python
+    /// if not torch.isfinite(x).all(): continue      # before model(x)
+    /// ```
     PoisonedState, "poisoned-state", "state carried a bad value in from before this step",
     "reset the state (reset_running_stats(), an older checkpoint, a fresh optimizer), and find the step that made it bad",
     check

@@ -14,7 +14,9 @@ rule! {
     /// only one (`drop_last=True`, a test of `numel()`).
     ///
     /// ## Example
-    ///     adv = (adv - adv.mean()) / (adv.std(correction=0) + 1e-8)
+    /// ```python
+    /// adv = (adv - adv.mean()) / (adv.std(correction=0) + 1e-8)
+    /// ```
     SingleElementSpread, "single-element-spread", "the spread of a single element",
     "use the biased form, std(correction=0), which is 0 for one element, or skip the normalisation when there is only one",
     check

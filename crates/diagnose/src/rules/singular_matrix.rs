@@ -17,7 +17,9 @@ rule! {
     /// deficiency (`lstsq`, `pinv`).
     ///
     /// ## Example
-    ///     l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n))
+    /// ```python
+    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n))
+    /// ```
     SingularMatrix, "singular-matrix", "a matrix without an inverse",
     "add a small multiple of the identity before the operation, or use lstsq or pinv, which accept rank deficiency",
     check

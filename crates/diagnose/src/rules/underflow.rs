@@ -15,7 +15,9 @@ rule! {
     /// Work with logarithms (logsumexp, log_softmax), add a floor that exists in the format, or use a wider format.
     ///
     /// ## Example
-    ///     std = F.softplus(x) + 1e-4
+    /// ```python
+    /// std = F.softplus(x) + 1e-4
+    /// ```
     Underflow, "underflow", "a value that matters became 0 in its number format",
     "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format",
     check

@@ -17,8 +17,10 @@ rule! {
     /// Initialise it. `torch.use_deterministic_algorithms(True)` fills fresh memory with NaN and makes the fault certain.
     ///
     /// ## Example
-    ///     self.token = nn.Parameter(torch.empty(1, d))
-    ///     nn.init.normal_(self.token, std=0.02)
+    /// ```python
+    /// self.token = nn.Parameter(torch.empty(1, d))
+    /// nn.init.normal_(self.token, std=0.02)
+    /// ```
     UninitialisedMemory, "uninitialised-memory", "memory was read that nothing had written",
     "initialise it: nn.init.* on every parameter made with torch.empty, zeros instead of empty for buffers",
     check

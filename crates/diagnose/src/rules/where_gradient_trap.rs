@@ -15,8 +15,10 @@ rule! {
     /// Make the argument safe before the function, and select afterwards.
     ///
     /// ## Example
-    ///     safe = torch.where(x > 0, x, torch.ones_like(x))
-    ///     y = torch.where(x > 0, torch.log(safe), torch.zeros_like(x))
+    /// ```python
+    /// safe = torch.where(x > 0, x, torch.ones_like(x))
+    /// y = torch.where(x > 0, torch.log(safe), torch.zeros_like(x))
+    /// ```
     WhereGradientTrap, "where-gradient-trap", "a bad value is thrown away in forward and comes back in backward",
     "make the argument safe before the function and select afterwards: f(where(ok, x, 1)), then where(ok, ..., y)",
     check

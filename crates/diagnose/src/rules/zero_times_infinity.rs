@@ -14,8 +14,10 @@ rule! {
     /// arguments that were made safe.
     ///
     /// ## Example
-    ///     logp = logits.log_softmax(-1).clamp(min=torch.finfo(logits.dtype).min)
-    ///     entropy = -(logp.exp() * logp).sum(-1)
+    /// ```python
+    /// logp = logits.log_softmax(-1).clamp(min=torch.finfo(logits.dtype).min)
+    /// entropy = -(logp.exp() * logp).sum(-1)
+    /// ```
     ZeroTimesInfinity, "zero-times-infinity", "0 * inf in a formula that means 0",
     "bound the infinite factor before the product (clamp the log-probabilities), or use torch.special.xlogy / entr",
     check

@@ -40,6 +40,13 @@ fn check(case: &Case) -> Option<Finding> {
         let entry = &case.ledger.entries[writer?];
         match base(&entry.op) {
             "exp" | "_softmax" | "softplus" | "sigmoid" | "exp2" | "cumprod" | "prod" => {
+                let format = nanscope_numeric::Format::named(&entry.outputs.first()?.dtype)?;
+                let largest = entry.inputs.first().and_then(|arg| arg.counts?.max_abs)?;
+                // What is below exp(-this) is 0. A softmax subtracts the largest first, which at most doubles the distance.
+                let needed = -format.min_subnormal.ln() / 2.0;
+                if largest < needed && !base(&entry.op).contains("prod") {
+                    return None;
+                }
                 let read = entry.inputs.first().and_then(|arg| arg.counts?.max_abs).map(text::number).unwrap_or_default();
                 return Finding::likely(4, vec![
                     format!("{} gives exactly 0; its argument reaches {read} in magnitude", entry.op),

@@ -69,7 +69,8 @@ class Runner:
             line = tools.anomaly_line(self.folder / f"{case.id}-anomaly", case.source, argv)
             listed = [*case.truth["lines"], *case.truth.get("cause_lines", [])]
             outcome = replace(outcome, anomaly=bool(line) and same_statement(case.source, line or 0, listed))
-        if self.twins and "FIX" in case.source:
+        # Processes that a program starts are not watched: a twin that starts ranks would only cost its half minute.
+        if self.twins and "FIX" in case.source and not case.ranks:
             outcome = self._healthy(outcome, "FIX=1", True)
         return outcome
 

@@ -16,6 +16,8 @@ TIMEOUT_SECONDS = 120
 
 def warm() -> None:
     """Imports what a first optimizer step would import. Runs no kernel, so that no thread exists when we fork."""
+    # Whoever runs this in the background may have it started with interrupts ignored, and so all its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     import numpy  # noqa: F401
     import torch
     import torch._dynamo
@@ -75,7 +77,8 @@ def _child(folder: Path, action: Callable[[], int], environment: dict[str, str])
             os.dup2(file, fd)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
-        signal.alarm(0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(TIMEOUT_SECONDS)  # a program that hangs ends by itself
         status = action()
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1

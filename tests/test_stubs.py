@@ -62,7 +62,7 @@ def test_class(name: str) -> None:
     properties = {m.name for m in CLASSES[name].body if isinstance(m, ast.FunctionDef) and m.decorator_list}
     methods = {m.name for c, m in METHODS if c == name}
     assert public(dir(cls)) == properties | public(list(methods))
-    assert all(isinstance(getattr(cls, p), types.GetSetDescriptorType) for p in properties)
+    assert all(isinstance(getattr(cls, p), types.GetSetDescriptorType | types.MemberDescriptorType) for p in properties)
     assert ("__new__" in methods) == ("__new__" in vars(cls)), "an object that Python cannot make has no __new__"
 
 

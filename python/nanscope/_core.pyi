@@ -6,15 +6,23 @@ from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
 from _typeshed import SupportsGetItem
+from typing_extensions import disjoint_base
 
 __all__ = [
     "Command",
+    "Event",
     "Log",
+    "Look",
+    "Made",
     "Pass",
+    "Recording",
+    "Ref",
     "__version__",
+    "caller",
     "census",
     "counts",
     "diagnose",
+    "look",
     "main",
     "parse",
     "render",
@@ -52,6 +60,86 @@ class Command:
     def script(self, /) -> str | None: ...
     @property
     def status(self, /) -> int | None: ...
+
+@final
+class Event:
+    """
+    A call at the top level of the program. Arguments hold `Ref`s where an earlier event made the tensor.
+
+    `kind` is one of `function`, `module`, `call` (an opaque callable), `backward`, `grad`, `step`. `place` is
+    `(code, instruction offset, line)` of the caller in user code: three references, no frame is held. `autocast` lists
+    `(device, dtype)`; `random` is the state of the generators before the call; `saved_hooks` are `(pack, unpack)`; `state`
+    is what a module call may change; `value` is the loss of a backward; `scalar` says that its one result is a scalar with
+    a graph: it may be a loss.
+    """
+    def __new__(cls, /) -> Event:
+        """
+        An event that took place with gradients on and nothing else in force.
+        """
+    @property
+    def args(self, /) -> Any: ...
+    @args.setter
+    def args(self, /, args: Any) -> None: ...
+    @property
+    def autocast(self, /) -> Any: ...
+    @autocast.setter
+    def autocast(self, /, autocast: Any) -> None: ...
+    @property
+    def failed(self, /) -> bool: ...
+    @failed.setter
+    def failed(self, /, value: bool) -> None: ...
+    @property
+    def grad_mode(self, /) -> bool: ...
+    @grad_mode.setter
+    def grad_mode(self, /, value: bool) -> None: ...
+    @property
+    def inference(self, /) -> bool: ...
+    @inference.setter
+    def inference(self, /, value: bool) -> None: ...
+    @property
+    def kind(self, /) -> Any: ...
+    @kind.setter
+    def kind(self, /, kind: Any) -> None: ...
+    @property
+    def kwargs(self, /) -> Any: ...
+    @kwargs.setter
+    def kwargs(self, /, kwargs: Any) -> None: ...
+    @property
+    def outputs(self, /) -> int: ...
+    @outputs.setter
+    def outputs(self, /, value: SupportsIndex) -> None: ...
+    @property
+    def place(self, /) -> Any | None: ...
+    @place.setter
+    def place(self, /, value: Any | None) -> None: ...
+    @property
+    def random(self, /) -> Any | None: ...
+    @random.setter
+    def random(self, /, value: Any | None) -> None: ...
+    @property
+    def saved_hooks(self, /) -> Any | None: ...
+    @saved_hooks.setter
+    def saved_hooks(self, /, value: Any | None) -> None: ...
+    @property
+    def scalar(self, /) -> bool: ...
+    @scalar.setter
+    def scalar(self, /, value: bool) -> None: ...
+    @property
+    def serial(self, /) -> int: ...
+    @serial.setter
+    def serial(self, /, value: SupportsIndex) -> None: ...
+    @property
+    def state(self, /) -> Any | None: ...
+    @state.setter
+    def state(self, /, value: Any | None) -> None: ...
+    @property
+    def target(self, /) -> Any: ...
+    @target.setter
+    def target(self, /, target: Any) -> None: ...
+    @property
+    def value(self, /) -> float | None: ...
+    @value.setter
+    def value(self, /, value: SupportsFloat | SupportsIndex | None) -> None: ...
 
 @final
 class Log:
@@ -104,17 +192,17 @@ class Log:
         self,
         /,
         step: SupportsIndex,
-        nanos: SupportsIndex,
         watch_nanos: SupportsIndex,
         loss: SupportsFloat | SupportsIndex | None,
-        grad_norm: SupportsFloat | SupportsIndex | None,
-        grad_max: SupportsFloat | SupportsIndex | None,
+        norm: SupportsFloat | SupportsIndex | None,
+        largest: SupportsFloat | SupportsIndex | None,
         scale: SupportsFloat | SupportsIndex | None,
         lr: SupportsFloat | SupportsIndex | None,
         skipped: bool,
     ) -> None:
         """
-        Appends one completed step. Never raises for a disk that refuses it: the step is counted in `dropped`.
+        Appends one completed step; the time since the log was opened is read here. `norm` and
+        `largest` are of the gradients. Never raises for a disk that refuses it: the step is counted in `dropped`.
         """
     def trip(self, /, json: str) -> None:
         """
@@ -127,6 +215,73 @@ class Log:
         Writes `report.json` into the folder, whole or not at all.
 
         Raises `ValueError` for JSON that is no report, `OSError` when it cannot be written.
+        """
+
+@final
+class Look:
+    """
+    What one look at an optimizer's parameter groups found. Norms are over finite elements.
+    """
+    @property
+    def bad(self, /) -> Any | None:
+        """
+        Parameter with the first gradient that holds an infinity or NaN; None when there is none.
+        """
+    @property
+    def gradients(self, /) -> int:
+        """
+        Gradients that were read.
+        """
+    @property
+    def largest(self, /) -> float:
+        """
+        Largest finite magnitude over all gradients that were read.
+        """
+    @property
+    def lr(self, /) -> float | None:
+        """
+        Learning rate of the first group; None when it is a tensor or absent.
+        """
+    @property
+    def norm(self, /) -> float:
+        """
+        Square root of the sum of all `squares`.
+        """
+    @property
+    def settings(self, /) -> int:
+        """
+        Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
+        """
+    @property
+    def squares(self, /) -> list[float]:
+        """
+        Sum of the squares of all finite elements that were read, by parameter group.
+        """
+    @property
+    def unread(self, /) -> list | None:
+        """
+        Parameters whose gradient could not be read in place (device memory, sparse), with their group; None when there are none.
+        """
+    @property
+    def zeros(self, /) -> int:
+        """
+        Of them, those that are 0 throughout.
+        """
+
+@final
+class Made:
+    """
+    Which event made a tensor, as which of its outputs. `chain` counts in-place changes under `no_grad`.
+    """
+    @property
+    def chain(self, /) -> int: ...
+    @property
+    def event(self, /) -> Event: ...
+    @property
+    def position(self, /) -> int: ...
+    def tensor(self, /) -> Any | None:
+        """
+        The tensor; None when it is gone.
         """
 
 @final
@@ -160,6 +315,128 @@ class Pass:
         Indices of what could not be read in place: not on the CPU, not strided, without memory of its own.
         """
 
+@disjoint_base
+class Recording:
+    """
+    The tape of the running step, as far as every event touches it.
+
+    `depth > 0` means: inside something opaque (a module, backward, a step), nothing is recorded. `mode` is the function
+    mode that `enter` takes off torch's stack; `tape` holds the lists and dicts that events are written to.
+
+    Counters are atomic and the rest is locked for a moment only: other threads of the program ask too.
+    """
+    def __new__(cls, /, tape: Any, asks: dict) -> Recording:
+        """
+        `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
+        `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `random_state`.
+        """
+    @property
+    def closed(self, /) -> bool: ...
+    @closed.setter
+    def closed(self, /, closed: bool) -> None: ...
+    @property
+    def depth(self, /) -> int: ...
+    @depth.setter
+    def depth(self, /, depth: SupportsIndex) -> None: ...
+    def encode(self, /, value: Any, tape: Any | None) -> Any:
+        """
+        `value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when a tape is
+        given, otherwise in the present tape's `read`.
+        """
+    def enter(self, /) -> bool:
+        """
+        Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`).
+        """
+    def event(self, /, kind: str, target: Any, *, random: bool = False) -> Event:
+        """
+        A new event with the settings in force now. It is on no tape yet.
+        """
+    def forget(self, /, tensor: Any) -> None:
+        """
+        `tensor` counts as one from outside from now on.
+        """
+    def forget_stale(self, /) -> None:
+        """
+        A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
+        """
+    def leave(self, /, popped: bool) -> None:
+        """
+        Undoes `enter`.
+        """
+    def live(self, /) -> bool:
+        """
+        True at the top level of the watched thread.
+        """
+    def living(self, /, event: Event) -> list[Any]:
+        """
+        The living tensors that `event` made.
+        """
+    @property
+    def mode(self, /) -> Any: ...
+    @mode.setter
+    def mode(self, /, mode: Any) -> None: ...
+    @property
+    def muted(self, /) -> bool: ...
+    @muted.setter
+    def muted(self, /, muted: bool) -> None: ...
+    def note(
+        self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None
+    ) -> None:
+        """
+        `event`, `write` and `outputs` in one call, for what has returned already. `state` is that of the generators before
+        the call, or None.
+        """
+    @property
+    def observer(self, /) -> Any:
+        """
+        A tracer, while a rerun's step is watched as it happens; otherwise None.
+        """
+    @observer.setter
+    def observer(self, /, observer: Any) -> None: ...
+    def outputs(self, /, event: Event, result: Any, *, floating: bool = False, chain: SupportsIndex = 0) -> None:
+        """
+        Remembers that `event` made the tensors in `result`; of a floating event only while they live.
+        """
+    def pin(self, /, event: Event) -> None:
+        """
+        Puts an event on the tape. A full tape is marked and takes no more.
+        """
+    def producer(self, /, tensor: Any) -> Made | None:
+        """
+        The event that made `tensor` since the last step, or before it if `tensor` carries a graph.
+        """
+    @property
+    def serial(self, /) -> int:
+        """
+        Number of events so far.
+        """
+    @property
+    def tape(self, /) -> Any: ...
+    @tape.setter
+    def tape(self, /, tape: Any) -> None: ...
+    def write(self, /, event: Event, args: Any, kwargs: dict, pinned: bool) -> None:
+        """
+        Notes what was called: arguments are encoded into `event`, which goes on the tape if it is `pinned`. One that is
+        not is replayed only if a pinned one needs its outputs. A full tape is marked and takes no more.
+        """
+
+@final
+class Ref:
+    """
+    An argument that an earlier event made: tensor `position` among the outputs of `event`.
+    """
+    @property
+    def event(self, /) -> Event: ...
+    @property
+    def position(self, /) -> int: ...
+
+def caller() -> Any | None:
+    """
+    The innermost frame of user code, as `(code, instruction offset, line)`; None if there is none.
+
+    What user code is, `nanscope.capture.lines.is_user` says, once for each code object.
+    """
+
 def census(tensor: Any) -> str | None:
     """
     The census of a tensor as JSON; None when it cannot be read in place, or is a lazy conjugate or negation, whose
@@ -181,6 +458,14 @@ def diagnose(info: str, trip: str | None, ledger: str | None, end: str) -> str:
     The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
 
     Raises `ValueError` when a text is not what the schema says.
+    """
+
+def look(groups: list) -> Look:
+    """
+    Looks at the parameter groups of an optimizer.
+
+    Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises KeyError for a group without
+    `params`, RuntimeError when torch has not been imported.
     """
 
 def main(argv: SupportsGetItem[int, str]) -> int:

@@ -49,8 +49,7 @@ class Folder:
              scale: float | None, lr: float | None, skipped: bool) -> None:  # fmt: skip
         """One record; never raises."""
         if self._log is not None:
-            nanos = time.perf_counter_ns() - self._zero
-            self._log.step(step, nanos, watch_nanos, loss, norm, largest, scale, lr, skipped)
+            self._log.step(step, watch_nanos, loss, norm, largest, scale, lr, skipped)
 
     def _write(self, write: Callable[[str], None], text: str) -> None:
         """A disk that is full, or a folder that is gone, costs a record and never the program."""

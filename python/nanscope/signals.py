@@ -17,27 +17,39 @@ _PLAIN = {"SGD", "ASGD", "Rprop"}
 
 
 class Gradients:
-    """One pass over all gradients of an optimizer: `bad` is the first that is not finite, `largest` and `norm` are over
-    finite elements."""
+    """What `_core.look` found, completed by what only torch can read: `bad` is the parameter with the first gradient that is
+    not finite, `largest` and `norm` are over finite elements."""
 
-    __slots__ = ("bad", "largest", "norm")
+    __slots__ = ("bad", "gradients", "largest", "lr", "norm", "settings", "squares", "zeros")
 
-    def __init__(self, tensors: list[Tensor]) -> None:
-        result = _core.scan(tensors)
-        self.bad: Tensor | None = None if result.first_bad is None else tensors[result.first_bad]
-        self.largest: float = result.max_abs
-        squares: float = result.sum_squares
-        if result.unread:
-            rest = [tensors[i] for i in result.unread]
-            bad, largest, more = _elsewhere(rest)
-            self.bad = self.bad if self.bad is not None else bad
-            self.largest, squares = max(self.largest, largest), squares + more
-        self.norm = math.sqrt(squares)
+    def __init__(self, seen: _core.Look, unread: list[tuple[Tensor, int]]) -> None:
+        owners = {id(p.grad): p for p, _ in unread}
+        bad, largest, _ = _elsewhere([p.grad for p, _ in unread if p.grad is not None])
+        self.bad: Tensor | None = seen.bad if bad is None or seen.bad is not None else owners[id(bad)]
+        self.largest = max(seen.largest, largest)
+        self.squares = list(seen.squares)
+        for group in {g for _, g in unread}:
+            self.squares[group] += _elsewhere([p.grad for p, g in unread if g == group and p.grad is not None])[2]
+        self.norm = math.sqrt(math.fsum(self.squares))
+        self.gradients, self.zeros = seen.gradients, seen.zeros
+        self.lr, self.settings = seen.lr, seen.settings
+
+
+def gradients(optimizer: Any) -> _core.Look | Gradients:
+    """One pass over all gradients of an optimizer, and a fingerprint of its settings."""
+    seen = _core.look(optimizer.param_groups)
+    unread: list[tuple[Tensor, int]] | None = seen.unread
+    return seen if unread is None else Gradients(seen, unread)
 
 
 def first_bad(tensors: list[Tensor]) -> Tensor | None:
     """The first tensor that holds a value which is not finite."""
-    return Gradients(tensors).bad if tensors else None
+    if not tensors:
+        return None
+    result = _core.scan(tensors)
+    if result.first_bad is not None:
+        return tensors[result.first_bad]
+    return _elsewhere([tensors[i] for i in result.unread])[0] if result.unread else None
 
 
 def _elsewhere(tensors: list[Tensor]) -> tuple[Tensor | None, float, float]:

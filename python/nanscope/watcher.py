@@ -69,8 +69,8 @@ class Watcher:
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self.history: deque[tuple[int, float | None, float | None]] = deque(maxlen=HISTORY)  # step, loss, gradient norm
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
-        self._settings: dict[int, tuple[Any, bool]] = {}
-        self._gradients: signals.Gradients | None = None
+        self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
+        self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
         self._unscaled_finite = False
         self._step_event: Event | None = None
         self._vouched = False
@@ -221,16 +221,14 @@ class Watcher:
             event, root = self._device_loss
             self._device_loss = None
             self._loss_read(event, root, root.item())  # synchronises
-        tensors = [g for group in optimizer.param_groups for p in group["params"] if (g := p.grad) is not None]
-        gradients = self._gradients = signals.Gradients(tensors)
+        gradients = self._gradients = signals.gradients(optimizer)
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
             trip.step = self.clock.step_of(optimizer)
-        elif gradients.bad is not None:
-            owner = next(p for g in optimizer.param_groups for p in g["params"] if p.grad is gradients.bad)
-            trip = self._trip("gradient", optimizer, gradients.bad, owner)
-        else:
+        elif (owner := gradients.bad) is not None and owner.grad is not None:
+            trip = self._trip("gradient", optimizer, owner.grad, owner)
+        elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is not None:
             self._own_nanos += time.perf_counter_ns() - start
@@ -239,7 +237,7 @@ class Watcher:
             if leave_out:
                 return True
             start = time.perf_counter_ns()
-        self._vouched = self._vouch(optimizer, gradients.largest)
+        self._vouched = self._vouch(optimizer, gradients)
         self._snapshot = None
         if not self._vouched:
             self._step_event = recorder.event("step", optimizer, random=True)
@@ -249,19 +247,15 @@ class Watcher:
         self._own_nanos += time.perf_counter_ns() - start
         return False
 
-    def _vouch(self, optimizer: Any, largest: float) -> bool:
+    def _vouch(self, optimizer: Any, gradients: Any) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
-        settings = [
-            (g.get("lr"), g.get("eps"), g.get("weight_decay"), len(g["params"])) for g in optimizer.param_groups
-        ]
         known = self._settings.get(id(optimizer))
-        if known is None or known[0] != settings:
-            vouched = signals.vouched(optimizer)
-            self._settings[id(optimizer)] = (settings, vouched)
-            if known is None and optimizer.state:
+        if known is None or known[0] != gradients.settings:
+            first = known is None
+            known = self._settings[id(optimizer)] = (gradients.settings, signals.vouched(optimizer))
+            if first and optimizer.state:
                 return False  # state that was loaded: nothing is known of it before its first use
-            known = (settings, vouched)
-        return known[1] and largest < signals.GRADIENT_VOUCHED
+        return known[1] and gradients.largest < signals.GRADIENT_VOUCHED
 
     def loaded(self, optimizer: Any) -> None:
         """The state of an optimizer was replaced."""
@@ -330,7 +324,10 @@ class Watcher:
         self._total_nanos += own
         norm, largest = (None, None) if gradients is None else (gradients.norm, gradients.largest)
         scale = None if self.scaler is None else self._scale()
-        self.run_folder.step(step, own, self._loss, norm, largest, scale, signals.learning_rate(optimizer), skipped)
+        lr = gradients.lr if gradients is not None else None
+        if lr is None:
+            lr = signals.learning_rate(optimizer)
+        self.run_folder.step(step, own, self._loss, norm, largest, scale, lr, skipped)
         self.history.append((step, self._loss, norm))
         self._loss = None
         if self.arm is not None:
@@ -530,12 +527,10 @@ class Watcher:
         last = next((e for e in reversed(events) if e.scalar), None)
         if last is None:
             return None
-        for made in self.recorder.made.values():
-            tensor = made.tensor()
-            if made.event is last and tensor is not None:
-                value = signals.scalar(tensor)
-                if value is None or math.isfinite(value):
-                    return None
+        for tensor in self.recorder.living(last):
+            value = signals.scalar(tensor)
+            if value is None or math.isfinite(value):
+                return None
         trip = Trip(self.clock.now(), "loss", "nan", self._keep_tape())
         trip.roots = list(self.recorder.roots)
         from nanscope.diagnosis import last_value

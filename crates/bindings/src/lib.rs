@@ -3,7 +3,9 @@
 mod cli;
 mod diagnose;
 mod log;
+mod look;
 mod scan;
+mod tape;
 
 use pyo3::prelude::*;
 
@@ -17,7 +19,11 @@ mod _core {
     #[pymodule_export]
     use super::log::Log;
     #[pymodule_export]
+    use super::look::{Look, look};
+    #[pymodule_export]
     use super::scan::{Pass, census, counts, scan};
+    #[pymodule_export]
+    use super::tape::{Event, Made, Recording, Ref, caller};
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

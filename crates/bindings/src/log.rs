@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use nanscope_trace::{Error, Kind, RunInfo, StepRecord, Writer, write_report};
 use pyo3::exceptions::PyValueError;
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 pub(crate) struct Log {
     dir: PathBuf,
     writer: Mutex<Writer>,
+    opened: Instant,
 }
 
 #[pymethods]
@@ -26,25 +28,27 @@ impl Log {
         let info: RunInfo = serde_json::from_str(info_json)
             .map_err(|source| raised(Error::Json { expected: "the facts of a run", source }))?;
         let writer = Writer::create(&path, &info).map_err(raised)?;
-        Ok(Log { dir: path, writer: Mutex::new(writer) })
+        Ok(Log { dir: path, writer: Mutex::new(writer), opened: Instant::now() })
     }
 
-    /// Appends one completed step. Never raises for a disk that refuses it: the step is counted in `dropped`.
-    #[pyo3(signature = (step, nanos, watch_nanos, loss, grad_norm, grad_max, scale, lr, skipped))]
+    /// Appends one completed step; the time since the log was opened is read here. `norm` and
+    /// `largest` are of the gradients. Never raises for a disk that refuses it: the step is counted in `dropped`.
+    #[pyo3(signature = (step, watch_nanos, loss, norm, largest, scale, lr, skipped))]
     #[allow(clippy::too_many_arguments)]
     fn step(
         &self,
         step: u64,
-        nanos: u64,
         watch_nanos: u64,
         loss: Option<f64>,
-        grad_norm: Option<f64>,
-        grad_max: Option<f64>,
+        norm: Option<f64>,
+        largest: Option<f64>,
         scale: Option<f64>,
         lr: Option<f64>,
         skipped: bool,
     ) {
-        let record = StepRecord { step, nanos, watch_nanos, loss, grad_norm, grad_max, scale, lr, skipped };
+        let nanos = u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let record =
+            StepRecord { step, nanos, watch_nanos, loss, grad_norm: norm, grad_max: largest, scale, lr, skipped };
         // The writer remembers the failure; `failure` and `dropped` tell it.
         let _ = self.writer().step(&record);
     }

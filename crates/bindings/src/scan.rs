@@ -39,7 +39,7 @@ pub(crate) fn scan(py: Python<'_>, tensors: &Bound<'_, PyList>) -> PyResult<Pass
             None => found.unread.push(index),
         }
     }
-    Ok(py.detach(|| {
+    let read = |mut found: Pass| {
         for (index, memory) in &memories {
             // SAFETY: `owned` keeps every tensor, and so its memory, until after this.
             let view = unsafe { memory.view() };
@@ -49,10 +49,11 @@ pub(crate) fn scan(py: Python<'_>, tensors: &Bound<'_, PyList>) -> PyResult<Pass
             }
             found.max_abs = found.max_abs.max(pass.max_abs);
             found.sum_squares += pass.sum_squares;
-            found.bytes += (view.len() * view.dtype().size()) as u64;
+            found.bytes += memory.bytes() as u64;
         }
         found
-    }))
+    };
+    Ok(py.detach(|| read(found)))
 }
 
 /// `(nan, posinf, neginf, largest finite magnitude)`.
@@ -92,10 +93,10 @@ pub(crate) fn census(tensor: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 }
 
 /// torch's dtype objects, which live as long as the process: one is known by its address.
-struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
+pub(crate) struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
 
 impl Dtypes {
-    fn of_torch(py: Python<'_>) -> PyResult<&Dtypes> {
+    pub(crate) fn of_torch(py: Python<'_>) -> PyResult<&Dtypes> {
         static DTYPES: PyOnceLock<Dtypes> = PyOnceLock::new();
         DTYPES.get_or_try_init(py, || {
             let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?;
@@ -119,7 +120,7 @@ impl Dtypes {
 }
 
 /// Where a tensor's elements lie.
-struct Memory {
+pub(crate) struct Memory {
     address: usize,
     dtype: Dtype,
     extent: Extent,
@@ -135,7 +136,7 @@ enum Extent {
 impl Memory {
     /// `None` when the object has no CPU memory of its own in one of the known types. An exception of the object's
     /// own, as sparse and fake tensors raise, means the same; only what is no `Exception` (an interrupt) is an error.
-    fn of(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
+    pub(crate) fn of(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
         match Memory::ask(tensor, dtypes) {
             Err(error) if error.is_instance_of::<PyException>(tensor.py()) => Ok(None),
             memory => memory,
@@ -163,9 +164,18 @@ impl Memory {
         Ok(Some(Memory { address, dtype, extent }))
     }
 
+    /// Bytes of its elements, expanded ones as often as they are seen.
+    pub(crate) fn bytes(&self) -> usize {
+        let elements = match &self.extent {
+            Extent::Contiguous(elements) => *elements,
+            Extent::Strided(shape, _) => shape.iter().product(),
+        };
+        elements * self.dtype.size()
+    }
+
     /// # Safety
     /// The tensor must outlive the view.
-    unsafe fn view(&self) -> View<'_> {
+    pub(crate) unsafe fn view(&self) -> View<'_> {
         let start = std::ptr::with_exposed_provenance(self.address);
         match &self.extent {
             // SAFETY: torch says that these elements lie there, and the caller keeps the tensor.

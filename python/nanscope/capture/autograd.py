@@ -25,7 +25,7 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
     def of_tensor(
         self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
     ) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return tensor_backward(self, gradient, retain_graph, create_graph, inputs)
         inputs = _listed(inputs)
         return record(
@@ -40,7 +40,7 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
 
     @functools.wraps(backward)
     def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return backward(tensors, *args, **kwargs)
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
@@ -48,7 +48,7 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
 
     @functools.wraps(grad)
     def of_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return grad(outputs, *args, **kwargs)
         args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
         higher = kwargs.get("create_graph", len(args) > 3 and args[3])
@@ -80,12 +80,8 @@ def record(
     try:
         # The generators are not recorded: what came before on the tape leaves them as they were.
         event = recorder.event(kind, function)
-        tape = recorder.tape
         # Before the call: what is read is known even if the pass raises.
-        event.args = recorder.encode(args, tape)
-        if kwargs:
-            event.kwargs = recorder.encode(kwargs, tape)
-        recorder.pin(event)
+        recorder.write(event, args, kwargs, True)
         if recorder.observer is not None:
             recorder.tell(event, args, kwargs)
         if roots:

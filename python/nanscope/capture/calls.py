@@ -81,7 +81,7 @@ def _install_factories(recorder: Recorder) -> list[Callable[[], None]]:
 def _wrap(recorder: Recorder, original: Any, always: bool) -> Any:
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return original(*args, **kwargs)
         if always and args and not isinstance(args[0], torch.Tensor):
             args = (list(args[0]), *args[1:])  # a generator of parameters can be read once only
@@ -102,16 +102,12 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
             result = function(*args, **kwargs)
         except Exception:
             event.failed = True
-            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
-            recorder.pin(event)
+            recorder.write(event, args, kwargs, True)
             raise
         found: list[torch.Tensor] = []
         flatten(result, found)
         pinned = always or any(t.requires_grad for t in found)
-        tape = recorder.tape if pinned else None
-        event.args, event.kwargs = recorder.encode(args, tape), recorder.encode(kwargs, tape)
-        if pinned:
-            recorder.pin(event)
+        recorder.write(event, args, kwargs, pinned)
         recorder.outputs(event, result, floating=not pinned)
         return result
     finally:
@@ -124,7 +120,7 @@ def _install_apply(recorder: Recorder) -> Callable[[], None]:
 
     def apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
         bound = original.__get__(None, kind)
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return bound(*args, **kwargs)
         return record(recorder, bound, args, kwargs)
 

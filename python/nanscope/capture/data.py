@@ -17,7 +17,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     def off(original: Any) -> Any:
         def call(self: Any) -> Any:
-            if recorder.depth or not recorder.live():
+            if not recorder.live():
                 return original(self)
             popped = recorder.enter()
             try:

@@ -2,45 +2,11 @@
 
 from __future__ import annotations
 
-from types import CodeType
 from typing import Any
 
+from nanscope._core import Event, Ref
 
-class Ref:
-    """An argument that an earlier event made: tensor `position` among the outputs of `event`."""
-
-    __slots__ = ("event", "position")
-
-    def __init__(self, event: Event, position: int) -> None:
-        self.event = event
-        self.position = position
-
-
-class Event:
-    """A call at the top level of the program. Arguments hold `Ref`s where an earlier event made the tensor.
-
-    `kind` is one of `function`, `module`, `call` (an opaque callable), `backward`, `grad`, `step`.
-    `place` is `(code, instruction offset, line)` of the caller in user code: three references, no frame is held.
-    """
-
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = {}  # noqa: RUF012 - never changed in place
-    grad_mode = True
-    inference = False
-    autocast: tuple[tuple[str, Any], ...] = ()
-    random: Any = None
-    saved_hooks: Any = None
-    state: Any = None  # what a module call may change: see state.Before
-    value: float | None = None  # the loss, for a backward
-    outputs = 0
-    failed = False
-    scalar = False  # its one result is a scalar with a graph: it may be a loss
-
-    # Defaults live in the class and there is no `__init__`: events are made on the hot path, where each frame counts.
-    serial: int
-    kind: str
-    target: Any
-    place: tuple[CodeType, int, int] | None
+__all__ = ["Event", "Ref", "Tape", "closure", "walk"]
 
 
 class Tape:

@@ -9,11 +9,12 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
+from nanscope._core import caller
 from nanscope.capture.event import Event
-from nanscope.capture.lines import caller
 from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, random_state, storage_id
 
 Tensor = torch.Tensor
+_C = torch._C
 EMPTIES_MAX = 100_000  # allocations remembered while the model is built
 
 # What a function is to the tape; found once per function, by name.
@@ -133,14 +134,14 @@ class Functions(TorchFunctionMode):
         """Numbers from the program's own generator come from outside: its state has moved on by the time of a replay."""
         if kind == CHANGE and args and isinstance(args[0], Tensor):
             self.recorder.before_change(args[0])
-            self.recorder.made.pop(id(args[0]), None)
+            self.recorder.forget(args[0])
         return func(*args, **kwargs)
 
     def _told(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
         """In a traced step the tracer is told before the call; the event it is told of is the one that will be recorded."""
         recorder = self.recorder
         coming = Event()
-        coming.serial, coming.kind, coming.target, coming.place = recorder.serial + 1, "function", func, caller(2)
+        coming.serial, coming.kind, coming.target, coming.place = recorder.serial + 1, "function", func, caller()
         coming.args, coming.kwargs = recorder.encode(args, None), recorder.encode(kwargs, None)
         recorder.tell(coming, args, kwargs)
         try:
@@ -159,10 +160,9 @@ class Functions(TorchFunctionMode):
         try:
             result = func(*args, **kwargs)
         except Exception:
-            event = recorder.event("function", func, place=caller(2))
+            event = recorder.event("function", func)
             event.failed, event.random = True, state
-            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
-            recorder.pin(event)
+            recorder.write(event, args, kwargs, True)
             raise
         if isinstance(result, Tensor):
             pinned = result.requires_grad
@@ -172,20 +172,11 @@ class Functions(TorchFunctionMode):
             if not found:
                 return result
             pinned = any(t.requires_grad for t in found)
-        event = recorder.event("function", func, place=caller(2))
-        if random:
-            event.random = state
         if recorder.backward_done and isinstance(result, Tensor) and not pinned:
             self._alias(args, result)
         if pinned and recorder.updated:
             recorder.on_manual_step()
-        tape = recorder.tape if pinned else None
-        event.args = recorder.encode(args, tape)
-        if kwargs:
-            event.kwargs = recorder.encode(kwargs, tape)
-        if pinned:
-            recorder.pin(event)
-        recorder.outputs(event, result, floating=not pinned)
+        recorder.note("function", func, args, kwargs, result, pinned, state)
         return result
 
     def _alias(self, args: Any, result: Tensor) -> None:
@@ -200,7 +191,7 @@ class Functions(TorchFunctionMode):
         result = func(*args, **kwargs)
         if result is not None:
             recorder = self.recorder
-            event = recorder.event("function", func, place=caller(2))
+            event = recorder.event("function", func)
             event.args = recorder.encode(args, recorder.tape)
             recorder.outputs(event, result, floating=True)
         return result
@@ -208,9 +199,8 @@ class Functions(TorchFunctionMode):
     def _hook(self, func: Any, args: Any, kwargs: Any) -> Any:
         recorder = self.recorder
         if recorder.producer(args[0]) is not None:
-            event = recorder.event("function", func, place=caller(2))
-            event.args, event.kwargs = recorder.encode(args, recorder.tape), recorder.encode(kwargs, recorder.tape)
-            recorder.pin(event)
+            event = recorder.event("function", func)
+            recorder.write(event, args, kwargs, True)
         return func(*args, **kwargs)
 
     def _empty(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -224,7 +214,7 @@ class Functions(TorchFunctionMode):
         ):
             # A weak reference keeps the address from being given to other memory, not the memory itself.
             weak = StorageWeakRef(result.untyped_storage())
-            recorder.empties[storage_id(result)] = (weak, result._version, caller(2))
+            recorder.empties[storage_id(result)] = (weak, result._version, caller())
         return result
 
     def _change(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
@@ -248,7 +238,7 @@ class Functions(TorchFunctionMode):
                 return None if name == "__set__" else target
         if what == "unread" and not any(self._flows(a) for a in (*args[1:], *kwargs.values())):
             return func(*args, **kwargs)  # nothing of this step is in it: the changed tensor is the outside tensor
-        event = recorder.event("function", func, random=name in _RANDOM_CHANGES, place=caller(2))
+        event = recorder.event("function", func, random=name in _RANDOM_CHANGES)
         parameters = any(t.is_leaf and t.requires_grad for t in targets)
         floating, chain = False, 0
         if not torch.is_grad_enabled() and len(targets) == 1 and not parameters and what != "read":
@@ -263,14 +253,14 @@ class Functions(TorchFunctionMode):
         result = func(*args, **kwargs)
         if floating and chain > CHAIN_MAX:
             for t in targets:
-                recorder.made.pop(id(t), None)
+                recorder.forget(t)
             return result
         event.args, event.kwargs = encoded
         if not floating:
             recorder.pin(event)
         if kind == SETTER:
             if len(args) > 1 and isinstance(args[1], Tensor) and attribute == "grad":
-                recorder.made.pop(id(args[1]), None)
+                recorder.forget(args[1])
             return result
         recorder.outputs(event, target, floating=floating, chain=chain)
         return result
@@ -286,19 +276,53 @@ def _is_grad_getter(event: Any) -> bool:
     return getattr(event.target, "__name__", "") == "__get__"
 
 
+def _plain(values: Any) -> bool:
+    return all(v is None or type(v) is Tensor or type(v) is torch.nn.Parameter for v in values)
+
+
+def _install_shortcut(mode: Functions) -> Callable[[], None]:
+    """torch hands a function written in Python to a mode through `handle_torch_function`, which costs more than recording it.
+    Where ours is the only mode and no argument brings its own, the mode is called at once."""
+    pop, push, depth = _C._pop_torch_function_stack, _C._push_on_torch_function_stack, _C._len_torch_function_stack
+    homes: list[Any] = [m for m in (torch.nn.functional, torch.functional) if hasattr(m, "handle_torch_function")]
+    originals: list[Any] = [m.handle_torch_function for m in homes]
+    original: Any = originals[0] if originals else None
+
+    def handle_torch_function(api: Any, relevant: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if depth() == 1 and _plain(relevant):
+            top = pop()
+            try:
+                if top is mode:
+                    return mode.__torch_function__(api, (), args, kwargs)
+            finally:
+                push(top)
+        return original(api, relevant, *args, **kwargs)
+
+    for module in homes:
+        module.handle_torch_function = handle_torch_function
+
+    def uninstall() -> None:
+        for module, was in zip(homes, originals, strict=True):
+            module.handle_torch_function = was
+
+    return uninstall
+
+
 def install(recorder: Recorder) -> Callable[[], None]:
     """Pushes the mode; the returned function takes it off wherever it lies on the stack."""
     mode = recorder.mode = Functions(recorder)
-    torch._C._push_on_torch_function_stack(mode)
+    _C._push_on_torch_function_stack(mode)
+    shortcut = _install_shortcut(mode)
 
     def uninstall() -> None:
+        shortcut()
         above = []
-        while torch._C._len_torch_function_stack():
-            top = torch._C._pop_torch_function_stack()
+        while _C._len_torch_function_stack():
+            top = _C._pop_torch_function_stack()
             if top is mode:
                 break
             above.append(top)
         for other in reversed(above):
-            torch._C._push_on_torch_function_stack(other)
+            _C._push_on_torch_function_stack(other)
 
     return uninstall

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _user: dict[CodeType, bool] = {}  # per code object, so that a frame costs one dict lookup
@@ -38,14 +37,3 @@ def is_user(code: CodeType) -> bool:
             known = False
         _user[code] = known
     return known
-
-
-def caller(depth: int = 1, stop: FrameType | None = None) -> tuple[CodeType, int, int] | None:
-    """The innermost frame of user code above the caller, as `(code, instruction offset, line)`; `None` if there is none."""
-    frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and frame is not stop:
-        code = frame.f_code
-        if _user.get(code) or (code not in _user and is_user(code)):
-            return code, frame.f_lasti, frame.f_lineno
-        frame = frame.f_back
-    return None

@@ -49,7 +49,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
             result = original(module, *args, **kwargs)
         except Exception:
             event.failed = True
-            _record(recorder, event, args, kwargs, pinned=True)
+            recorder.write(event, args, kwargs, True)
             raise
         changed = volatile.after(before) if before is not None else None
         if isinstance(result, torch.Tensor):
@@ -60,7 +60,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
             flatten(result, found)
             pinned = any(t.requires_grad for t in found)
         pinned = pinned or bool(changed)
-        _record(recorder, event, args, kwargs, pinned)
+        recorder.write(event, args, kwargs, pinned)
         recorder.outputs(event, result, floating=not pinned)
         if changed:
             recorder.changed.extend(changed)
@@ -71,12 +71,3 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
         return result
     finally:
         recorder.leave(popped)
-
-
-def _record(recorder: Recorder, event: Any, args: Any, kwargs: Any, pinned: bool) -> None:
-    tape = recorder.tape if pinned else None
-    event.args = recorder.encode(args, tape)
-    if kwargs:
-        event.kwargs = recorder.encode(kwargs, tape)
-    if pinned:
-        recorder.pin(event)

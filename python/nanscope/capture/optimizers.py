@@ -13,7 +13,6 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from nanscope.capture.lines import caller
 from nanscope.capture.recorder import Recorder
 
 
@@ -31,7 +30,7 @@ def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
     running: list[tuple[Any, bool, list[tuple[Any, Any]] | None]] = []
 
     def pre(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return None
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args[0] is the optimizer
         if closure is not None:
@@ -123,9 +122,9 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
     @functools.wraps(original)
     def add_param_group(self: Any, group: dict[str, Any]) -> Any:
         result = original(self, group)
-        if recorder.depth == 0 and recorder.live():
+        if recorder.live():
             for p in self.param_groups[-1]["params"]:
-                recorder.made.pop(id(p), None)
+                recorder.forget(p)
             if not recorder.backward_done:
                 recorder.boundary()
         return result
@@ -143,14 +142,14 @@ def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]
 
     @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return original(self, *args, **kwargs)
         popped = recorder.enter()
         try:
             # Before the first backward of a tape there is nothing that a replay would have to zero.
             if recorder.backward_done:
                 steps.zeroed()
-                event = recorder.event("call", original, place=caller(1))
+                event = recorder.event("call", original)
                 event.args, event.kwargs = (self, *args), kwargs
                 recorder.pin(event)
                 recorder.tell(event, event.args, kwargs)

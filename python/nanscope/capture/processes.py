@@ -19,7 +19,7 @@ def install(recorder: Recorder, told: Told) -> Callable[[], None]:
 
     @functools.wraps(original)
     def start(self: Any) -> Any:
-        if recorder.depth == 0 and recorder.live():
+        if recorder.live():
             told(self.name)
         return original(self)
 

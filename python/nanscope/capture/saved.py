@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from nanscope.capture.recorder import Recorder
+if TYPE_CHECKING:
+    from nanscope.capture.recorder import Recorder
 
 _top: Any = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 _stack: list[tuple[Any, Any]] = []
@@ -23,9 +24,12 @@ def hooks() -> tuple[Any, Any] | None:
     return _stack[-1] if _stack else None
 
 
+# Without a frame of Python, where torch can be asked.
+current: Callable[[], Any] = hooks if _top is None else functools.partial(_top, False)
+
+
 def install(recorder: Recorder) -> Callable[[], None]:
     """torch before 2.6 does not tell which hooks are on top: there the stack is kept here."""
-    recorder.saved_hooks = hooks if _top is None else functools.partial(_top, False)
     if _top is not None:
         return lambda: None
     enter, leave = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__

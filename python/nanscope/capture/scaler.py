@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from torch.amp.grad_scaler import GradScaler
 
-from nanscope.capture.lines import caller
 from nanscope.capture.recorder import Recorder
 
 
@@ -25,17 +24,17 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
 
     @functools.wraps(scale)
     def scaled(self: Any, outputs: Any) -> Any:
-        if recorder.depth == 0 and recorder.live() and self.is_enabled():
+        if recorder.live() and self.is_enabled():
             watch.scaled(self, outputs)
         return scale(self, outputs)
 
     @functools.wraps(unscale)
     def unscaled(self: Any, optimizer: Any) -> Any:
-        if recorder.depth or not recorder.live():
+        if not recorder.live():
             return unscale(self, optimizer)
         popped = recorder.enter()
         try:
-            event = recorder.event("call", unscale, place=caller(1))
+            event = recorder.event("call", unscale)
             event.args = (self, optimizer)
             recorder.pin(event)
             recorder.tell(event, event.args, {})
@@ -45,7 +44,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
 
     @functools.wraps(step)
     def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.depth or not recorder.live() or not self.is_enabled():
+        if not recorder.live() or not self.is_enabled():
             return step(self, optimizer, *args, **kwargs)
         before = recorder.steps_taken
         if _unscales_itself(self, optimizer):

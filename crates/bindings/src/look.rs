@@ -1,0 +1,135 @@
+//! One look at an optimizer before its step: its settings, and one pass over all its gradients.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+
+use nanscope_numeric::Pass;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
+
+use crate::scan::{Dtypes, Memory};
+
+/// Below this the lock of the interpreter is kept: giving it up and taking it back costs more than others wait.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// What one look at an optimizer's parameter groups found. Norms are over finite elements.
+#[pyclass(frozen, get_all, module = "nanscope._core")]
+pub(crate) struct Look {
+    /// Parameter with the first gradient that holds an infinity or NaN; None when there is none.
+    bad: Option<Py<PyAny>>,
+    /// Largest finite magnitude over all gradients that were read.
+    largest: f64,
+    /// Sum of the squares of all finite elements that were read, by parameter group.
+    squares: Vec<f64>,
+    /// Parameters whose gradient could not be read in place (device memory, sparse), with their group; None when there are none.
+    unread: Option<Py<PyList>>,
+    /// Gradients that were read.
+    gradients: usize,
+    /// Of them, those that are 0 throughout.
+    zeros: usize,
+    /// Learning rate of the first group; None when it is a tensor or absent.
+    lr: Option<f64>,
+    /// Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
+    settings: u64,
+}
+
+#[pymethods]
+impl Look {
+    /// Square root of the sum of all `squares`.
+    #[getter]
+    fn norm(&self) -> f64 {
+        self.squares.iter().sum::<f64>().sqrt()
+    }
+}
+
+/// Looks at the parameter groups of an optimizer.
+///
+/// Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises KeyError for a group without
+/// `params`, RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look> {
+    let dtypes = Dtypes::of_torch(py)?;
+    let mut read: Vec<(usize, Bound<'_, PyAny>, Bound<'_, PyAny>, Memory)> = vec![];
+    let mut unread: Option<Bound<'_, PyList>> = None;
+    let mut settings = DefaultHasher::new();
+    let mut lr = None;
+    for (number, group) in groups.iter().enumerate() {
+        let group = group.cast_into::<PyDict>()?;
+        let setting = |name| Ok::<_, PyErr>(group.get_item(name)?.map_or(Setting::Absent, |value| Setting::of(&value)));
+        let rate = setting(intern!(py, "lr"))?;
+        if let (0, &Setting::Number(x)) = (number, &rate) {
+            lr = Some(x);
+        }
+        for value in [rate, setting(intern!(py, "eps"))?, setting(intern!(py, "weight_decay"))?] {
+            value.hash(&mut settings);
+        }
+        let params = group.as_any().get_item(intern!(py, "params"))?;
+        let mut count = 0u64;
+        for parameter in params.try_iter()? {
+            let parameter = parameter?;
+            count += 1;
+            let gradient = parameter.getattr(intern!(py, "grad"))?;
+            if gradient.is_none() {
+                continue;
+            }
+            match Memory::of(&gradient, dtypes)? {
+                Some(memory) => read.push((number, parameter, gradient, memory)),
+                None => unread.get_or_insert_with(|| PyList::empty(py)).append((parameter, number))?,
+            }
+        }
+        settings.write_u64(count);
+    }
+    let bytes: usize = read.iter().map(|(.., memory)| memory.bytes()).sum();
+    let memories: Vec<&Memory> = read.iter().map(|(.., memory)| memory).collect();
+    // SAFETY: `read` keeps every gradient, and so its memory, until after this.
+    let scan = || memories.iter().map(|memory| nanscope_numeric::pass(&unsafe { memory.view() })).collect();
+    let passes: Vec<Pass> = if bytes < KEPT_BYTES { scan() } else { py.detach(scan) };
+    let mut found = Look {
+        bad: None,
+        largest: 0.0,
+        squares: vec![0.0; groups.len()],
+        unread: unread.map(Bound::unbind),
+        gradients: read.len(),
+        zeros: 0,
+        lr,
+        settings: settings.finish(),
+    };
+    for ((number, parameter, ..), pass) in read.iter().zip(&passes) {
+        if !pass.finite && found.bad.is_none() {
+            found.bad = Some(parameter.clone().unbind());
+        }
+        found.zeros += usize::from(pass.finite && pass.max_abs == 0.0);
+        found.largest = found.largest.max(pass.max_abs);
+        found.squares[*number] += pass.sum_squares;
+    }
+    Ok(found)
+}
+
+/// A setting of a parameter group, as far as a change of it matters.
+enum Setting {
+    Absent,
+    Number(f64),
+    /// A tensor: its value can change at any time.
+    Other,
+}
+
+impl Setting {
+    fn of(value: &Bound<'_, PyAny>) -> Setting {
+        if let Ok(number) = value.cast::<PyFloat>() {
+            Setting::Number(number.value())
+        } else if value.cast::<PyInt>().is_ok() {
+            value.extract().map_or(Setting::Other, Setting::Number)
+        } else {
+            Setting::Other
+        }
+    }
+
+    fn hash(&self, into: &mut impl Hasher) {
+        match self {
+            Setting::Absent => into.write_u8(0),
+            Setting::Number(x) => into.write_u64(x.to_bits()),
+            Setting::Other => into.write_u8(1),
+        }
+    }
+}

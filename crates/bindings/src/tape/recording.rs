@@ -1,0 +1,493 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefReference};
+
+use super::event::{Event, Ref};
+use super::made::{Forget, Made, Table};
+use super::place::caller;
+
+/// Bytes of outside tensors that events without a graph may keep alive (an evaluation between steps).
+const FLOATING_MAX_BYTES: u64 = 256 << 20;
+
+/// A tape longer than this cannot be a step one waits for; the rerun takes over.
+const EVENTS_MAX: usize = 50_000;
+
+/// The tape of the running step, as far as every event touches it.
+///
+/// `depth > 0` means: inside something opaque (a module, backward, a step), nothing is recorded. `mode` is the function
+/// mode that `enter` takes off torch's stack; `tape` holds the lists and dicts that events are written to.
+///
+/// Counters are atomic and the rest is locked for a moment only: other threads of the program ask too.
+#[pyclass(subclass, frozen, module = "nanscope._core")]
+pub(crate) struct Recording {
+    torch: Torch,
+    depth: AtomicI64,
+    closed: AtomicBool,
+    muted: AtomicBool,
+    serial: AtomicU64,
+    thread: ThreadId,
+    mode: Slot,
+    tape: Slot,
+    observer: Slot,
+    made: Arc<Table>,
+    floating_bytes: AtomicU64,
+}
+
+/// What is asked of torch at every event.
+struct Torch {
+    tensor: Py<PyAny>,
+    /// Types that hold no tensor and are passed by.
+    atoms: Vec<usize>,
+    flatten: Py<PyAny>,
+    pop: Py<PyAny>,
+    push: Py<PyAny>,
+    grad_enabled: Py<PyAny>,
+    inference: Py<PyAny>,
+    any_autocast: Py<PyAny>,
+    autocasts: Py<PyAny>,
+    saved_hooks: Py<PyAny>,
+    random_state: Py<PyAny>,
+}
+
+/// An attribute that Python sets.
+struct Slot(Mutex<Py<PyAny>>);
+
+impl Slot {
+    fn new(value: Py<PyAny>) -> Slot {
+        Slot(Mutex::new(value))
+    }
+
+    fn get(&self, py: Python<'_>) -> Py<PyAny> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_ref(py)
+    }
+
+    fn set(&self, value: Py<PyAny>) {
+        // The old one is dropped unlocked: that may run Python.
+        let old = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), value);
+        drop(old);
+    }
+}
+
+#[pymethods]
+impl Recording {
+    /// `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
+    /// `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `random_state`.
+    #[new]
+    fn new(tape: Py<PyAny>, asks: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let py = asks.py();
+        let ask = |name: &str| {
+            let missing = || PyRuntimeError::new_err(format!("asks: expected {name:?}"));
+            Ok::<_, PyErr>(asks.get_item(name)?.ok_or_else(missing)?.unbind())
+        };
+        let torch = Torch {
+            tensor: ask("tensor")?,
+            atoms: ask("atoms")?
+                .bind(py)
+                .try_iter()?
+                .map(|kind| Ok(kind?.as_ptr() as usize))
+                .collect::<PyResult<_>>()?,
+            flatten: ask("flatten")?,
+            pop: ask("pop")?,
+            push: ask("push")?,
+            grad_enabled: ask("grad_enabled")?,
+            inference: ask("inference")?,
+            any_autocast: ask("any_autocast")?,
+            autocasts: ask("autocasts")?,
+            saved_hooks: ask("saved_hooks")?,
+            random_state: ask("random_state")?,
+        };
+        Ok(Recording {
+            torch,
+            depth: AtomicI64::new(0),
+            closed: AtomicBool::new(false),
+            muted: AtomicBool::new(false),
+            serial: AtomicU64::new(0),
+            thread: std::thread::current().id(),
+            mode: Slot::new(py.None()),
+            tape: Slot::new(tape),
+            observer: Slot::new(py.None()),
+            made: Arc::default(),
+            floating_bytes: AtomicU64::new(0),
+        })
+    }
+
+    #[getter]
+    fn depth(&self) -> i64 {
+        self.depth.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_depth(&self, depth: i64) {
+        self.depth.store(depth, Relaxed);
+    }
+
+    #[getter]
+    fn muted(&self) -> bool {
+        self.muted.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_muted(&self, muted: bool) {
+        self.muted.store(muted, Relaxed);
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_closed(&self, closed: bool) {
+        self.closed.store(closed, Relaxed);
+        if closed {
+            self.made.clear();
+        }
+    }
+
+    /// Number of events so far.
+    #[getter]
+    fn serial(&self) -> u64 {
+        self.serial.load(Relaxed)
+    }
+
+    #[getter]
+    fn mode(&self, py: Python<'_>) -> Py<PyAny> {
+        self.mode.get(py)
+    }
+
+    #[setter]
+    fn set_mode(&self, mode: Py<PyAny>) {
+        self.mode.set(mode);
+    }
+
+    #[getter]
+    fn tape(&self, py: Python<'_>) -> Py<PyAny> {
+        self.tape.get(py)
+    }
+
+    #[setter]
+    fn set_tape(&self, tape: Py<PyAny>) {
+        self.tape.set(tape);
+    }
+
+    /// A tracer, while a rerun's step is watched as it happens; otherwise None.
+    #[getter]
+    fn observer(&self, py: Python<'_>) -> Py<PyAny> {
+        self.observer.get(py)
+    }
+
+    #[setter]
+    fn set_observer(&self, observer: Py<PyAny>) {
+        self.observer.set(observer);
+    }
+
+    /// True at the top level of the watched thread.
+    fn live(&self) -> bool {
+        self.depth() == 0 && !self.closed() && std::thread::current().id() == self.thread
+    }
+
+    /// Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`).
+    fn enter(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.depth.fetch_add(1, Relaxed) > 0 {
+            return Ok(false);
+        }
+        let top = match self.torch.pop.call0(py) {
+            Ok(top) => top,
+            // Inside our own handler: the stack may be empty.
+            Err(error)
+                if error.is_instance_of::<PyRuntimeError>(py) || error.is_instance_of::<PyAssertionError>(py) =>
+            {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        if top.is(&self.mode.get(py)) {
+            return Ok(true);
+        }
+        // Another mode lies on top of ours: ours stays and lets everything through.
+        self.torch.push.call1(py, (top,))?;
+        self.muted.store(true, Relaxed);
+        Ok(false)
+    }
+
+    /// Undoes `enter`.
+    fn leave(&self, py: Python<'_>, popped: bool) -> PyResult<()> {
+        let depth = self.depth.fetch_sub(1, Relaxed) - 1;
+        if depth == 0 {
+            let observer = self.observer.get(py).into_bound(py);
+            if !observer.is_none() {
+                observer.call_method0(intern!(py, "finish"))?;
+            }
+        }
+        if popped {
+            self.torch.push.call1(py, (self.mode.get(py),))?;
+        } else if depth == 0 {
+            self.muted.store(false, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// A new event with the settings in force now. It is on no tape yet.
+    #[pyo3(signature = (kind, target, *, random=false))]
+    fn event<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &Bound<'py, PyString>,
+        target: &Bound<'py, PyAny>,
+        random: bool,
+    ) -> PyResult<Bound<'py, Event>> {
+        let torch = &self.torch;
+        let grad_mode: bool = torch.grad_enabled.bind(py).call0()?.is_truthy()?;
+        let hooks = torch.saved_hooks.bind(py).call0()?;
+        Bound::new(
+            py,
+            Event {
+                serial: self.serial.fetch_add(1, Relaxed) + 1,
+                kind: Some(kind.clone().into_any().unbind()),
+                target: Some(target.clone().unbind()),
+                place: caller(py)?,
+                args: None,
+                kwargs: None,
+                grad_mode,
+                inference: !grad_mode && torch.inference.bind(py).call0()?.is_truthy()?,
+                autocast: if torch.any_autocast.bind(py).call0()?.is_truthy()? {
+                    Some(torch.autocasts.call0(py)?)
+                } else {
+                    None
+                },
+                random: if random { Some(torch.random_state.call0(py)?) } else { None },
+                saved_hooks: (!hooks.is_none()).then(|| hooks.unbind()),
+                ..Event::default()
+            },
+        )
+    }
+
+    /// Notes what was called: arguments are encoded into `event`, which goes on the tape if it is `pinned`. One that is
+    /// not is replayed only if a pinned one needs its outputs. A full tape is marked and takes no more.
+    fn write(
+        &self,
+        event: &Bound<'_, Event>,
+        args: &Bound<'_, PyAny>,
+        kwargs: &Bound<'_, PyDict>,
+        pinned: bool,
+    ) -> PyResult<()> {
+        let py = event.py();
+        let tape = self.tape.get(py).into_bound(py);
+        let into = pinned.then_some(&tape);
+        let args = self.encode(args, into)?;
+        let kwargs = if kwargs.is_empty() { None } else { Some(self.encode(kwargs, into)?.unbind()) };
+        let mut writing = event.borrow_mut();
+        (writing.args, writing.kwargs) = (Some(args.unbind()), kwargs);
+        drop(writing);
+        if pinned { Self::append(&tape, event) } else { Ok(()) }
+    }
+
+    /// `event`, `write` and `outputs` in one call, for what has returned already. `state` is that of the generators before
+    /// the call, or None.
+    #[allow(clippy::too_many_arguments, reason = "one call is what this is for")]
+    #[pyo3(signature = (kind, target, args, kwargs, result, pinned, state))]
+    fn note<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &Bound<'py, PyString>,
+        target: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyDict>,
+        result: &Bound<'py, PyAny>,
+        pinned: bool,
+        state: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let event = self.event(py, kind, target, false)?;
+        event.borrow_mut().random = state;
+        self.write(&event, args, kwargs, pinned)?;
+        self.outputs(&event, result, !pinned, 0)
+    }
+
+    /// Puts an event on the tape. A full tape is marked and takes no more.
+    fn pin(&self, event: &Bound<'_, Event>) -> PyResult<()> {
+        Self::append(self.tape.get(event.py()).bind(event.py()), event)
+    }
+
+    /// `value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when a tape is
+    /// given, otherwise in the present tape's `read`.
+    fn encode<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = value.py();
+        if self.is_atom(value) {
+            return Ok(value.clone());
+        }
+        if self.is_tensor(value) {
+            return self.encode_tensor(value, tape);
+        }
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
+            return Ok(PyTuple::new(py, items)?.into_any());
+        }
+        if let Ok(list) = value.cast_exact::<PyList>() {
+            let items = list.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
+            return Ok(PyList::new(py, items)?.into_any());
+        }
+        if let Ok(dict) = value.cast_exact::<PyDict>() {
+            let encoded = PyDict::new(py);
+            for (key, item) in dict {
+                encoded.set_item(key, self.encode(&item, tape)?)?;
+            }
+            return Ok(encoded.into_any());
+        }
+        if let Ok(tuple) = value.cast::<PyTuple>()
+            && value.hasattr(intern!(py, "_fields"))?
+        {
+            let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
+            return value.get_type().call1(PyTuple::new(py, items)?);
+        }
+        Ok(value.clone())
+    }
+
+    /// Remembers that `event` made the tensors in `result`; of a floating event only while they live.
+    #[pyo3(signature = (event, result, *, floating=false, chain=0))]
+    fn outputs(
+        &self,
+        event: &Bound<'_, Event>,
+        result: &Bound<'_, PyAny>,
+        floating: bool,
+        chain: usize,
+    ) -> PyResult<()> {
+        let py = result.py();
+        if self.is_tensor(result) {
+            if !floating {
+                let scalar = result.call_method0(intern!(py, "dim"))?.extract::<usize>()? == 0;
+                event.borrow_mut().scalar = scalar;
+            }
+            event.borrow_mut().outputs = 1;
+            return self.made_by(result, event, 0, floating, chain);
+        }
+        let flat = PyList::empty(py);
+        self.torch.flatten.call1(py, (result, &flat))?;
+        event.borrow_mut().outputs = flat.len();
+        for (position, tensor) in flat.iter().enumerate() {
+            self.made_by(&tensor, event, position, floating, chain)?;
+        }
+        Ok(())
+    }
+
+    /// The event that made `tensor` since the last step, or before it if `tensor` carries a graph.
+    fn producer(&self, tensor: &Bound<'_, PyAny>) -> Option<Made> {
+        self.made.get(tensor)
+    }
+
+    /// The living tensors that `event` made.
+    fn living(&self, event: &Bound<'_, Event>) -> Vec<Py<PyAny>> {
+        self.made.living(event)
+    }
+
+    /// `tensor` counts as one from outside from now on.
+    fn forget(&self, tensor: &Bound<'_, PyAny>) {
+        self.made.remove(tensor.as_ptr() as usize);
+    }
+
+    /// A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
+    fn forget_stale(&self, py: Python<'_>) -> PyResult<()> {
+        self.floating_bytes.store(0, Relaxed);
+        if self.made.is_empty() {
+            return Ok(());
+        }
+        self.made.retain(py, |tensor| {
+            Ok(requires_grad(tensor)? && !tensor.getattr(intern!(py, "is_leaf"))?.extract::<bool>()?)
+        })
+    }
+}
+
+impl Recording {
+    fn append(tape: &Bound<'_, PyAny>, event: &Bound<'_, Event>) -> PyResult<()> {
+        let py = event.py();
+        let events = tape.getattr(intern!(py, "events"))?.cast_into::<PyList>()?;
+        if events.len() >= EVENTS_MAX {
+            return tape.setattr(intern!(py, "overflow"), true);
+        }
+        events.append(event)
+    }
+
+    fn is_tensor(&self, value: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: both are live objects, and the second is a type.
+        unsafe { pyo3::ffi::PyObject_TypeCheck(value.as_ptr(), self.torch.tensor.as_ptr().cast()) != 0 }
+    }
+
+    fn is_atom(&self, value: &Bound<'_, PyAny>) -> bool {
+        self.torch.atoms.contains(&(value.get_type_ptr() as usize))
+    }
+
+    fn encode_tensor<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        tape: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = value.py();
+        if let Some((event, position)) = self.made.find(value) {
+            return Ok(Bound::new(py, Ref { event, position })?.into_any());
+        }
+        let key = value.as_ptr() as usize;
+        if let Some(tape) = tape {
+            let held = tape.getattr(intern!(py, "held"))?.cast_into::<PyDict>()?;
+            if !held.contains(key)? {
+                let untracked = value.call_method0(intern!(py, "is_inference"))?.extract::<bool>()?;
+                let version = if untracked { 0 } else { value.getattr(intern!(py, "_version"))?.extract::<i64>()? };
+                held.set_item(key, (value, version))?;
+                fresh(tape)?.append(PyWeakrefReference::new(value)?)?;
+            }
+            return Ok(value.clone());
+        }
+        let tape = self.tape.get(py).into_bound(py);
+        let read = tape.getattr(intern!(py, "read"))?.cast_into::<PyDict>()?;
+        if !read.contains(key)? {
+            let weak = PyWeakrefReference::new(value)?;
+            read.set_item(key, &weak)?;
+            fresh(&tape)?.append(weak)?;
+            self.count(value)?;
+        }
+        Ok(value.clone())
+    }
+
+    /// Counts what events without a graph keep alive; beyond the limit they are forgotten.
+    fn count(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let elements: u64 = value.call_method0(intern!(py, "numel"))?.extract()?;
+        let size: u64 = value.call_method0(intern!(py, "element_size"))?.extract()?;
+        let bytes = elements * size;
+        if self.floating_bytes.fetch_add(bytes, Relaxed) + bytes > FLOATING_MAX_BYTES {
+            self.floating_bytes.store(0, Relaxed);
+            self.made.retain(py, requires_grad)?;
+        }
+        Ok(())
+    }
+
+    fn made_by(
+        &self,
+        tensor: &Bound<'_, PyAny>,
+        event: &Bound<'_, Event>,
+        position: usize,
+        floating: bool,
+        chain: usize,
+    ) -> PyResult<()> {
+        let weak = if floating {
+            let forget = Forget { table: Arc::clone(&self.made), address: tensor.as_ptr() as usize };
+            PyWeakrefReference::new_with(tensor, Bound::new(tensor.py(), forget)?)?
+        } else {
+            PyWeakrefReference::new(tensor)?
+        };
+        self.made.insert(tensor, weak, event, position, chain);
+        Ok(())
+    }
+}
+
+fn fresh<'py>(tape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    Ok(tape.getattr(intern!(tape.py(), "fresh"))?.cast_into::<PyList>()?)
+}
+
+fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    tensor.getattr(intern!(tensor.py(), "requires_grad"))?.extract()
+}

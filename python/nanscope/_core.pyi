@@ -328,7 +328,7 @@ class Recording:
     def __new__(cls, /, tape: Any, asks: dict) -> Recording:
         """
         `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
-        `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `random_state`.
+        `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
         """
     @property
     def closed(self, /) -> bool: ...
@@ -338,6 +338,10 @@ class Recording:
     def depth(self, /) -> int: ...
     @depth.setter
     def depth(self, /, depth: SupportsIndex) -> None: ...
+    def done(self, /, event: Event, args: Any, kwargs: dict, result: Any, pinned: bool) -> None:
+        """
+        `write` and `outputs` in one call, for a call that has returned `result`.
+        """
     def encode(self, /, value: Any, tape: Any | None) -> Any:
         """
         `value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when a tape is

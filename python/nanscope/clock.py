@@ -44,11 +44,18 @@ class Clock:
         self._settle()
         return self.rounds + bool(self._round and len(self._round) >= self._last)
 
-    def stepped(self, optimizer: Any) -> None:
-        """`optimizer` has completed (or skipped) a step."""
+    def stepped(self, optimizer: Any) -> int:
+        """`optimizer` has completed (or skipped) a step; returns which."""
+        members = self._round
+        if len(members) == 1 and members[0]() is optimizer:  # one optimizer: its round ends when it steps again
+            self.rounds += 1
+            self._last = 1
+            return self.rounds
+        self._settle()
         if self._has(optimizer):
             self._close()
         self._round.append(weakref.ref(optimizer))
+        return self.rounds
 
     def completed(self) -> int:
         """Steps completed so far, a begun round counted."""

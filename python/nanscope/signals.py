@@ -35,13 +35,6 @@ class Gradients:
         self.lr, self.settings = seen.lr, seen.settings
 
 
-def gradients(optimizer: Any) -> _core.Look | Gradients:
-    """One pass over all gradients of an optimizer, and a fingerprint of its settings."""
-    seen = _core.look(optimizer.param_groups)
-    unread: list[tuple[Tensor, int]] | None = seen.unread
-    return seen if unread is None else Gradients(seen, unread)
-
-
 def first_bad(tensors: list[Tensor]) -> Tensor | None:
     """The first tensor that holds a value which is not finite."""
     if not tensors:

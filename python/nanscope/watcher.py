@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from nanscope import signals
-from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, saved, scaler
+from nanscope import _core, signals
+from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, profiler, saved, scaler
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
@@ -102,6 +102,7 @@ class Watcher:
             optimizers.install(recorder, self),
             scaler.install(recorder, self),
             data.install(recorder),
+            profiler.install(recorder),
             processes.install(recorder, self.process_started),
         ]
         os.register_at_fork(after_in_child=self._in_child)
@@ -221,7 +222,10 @@ class Watcher:
             event, root = self._device_loss
             self._device_loss = None
             self._loss_read(event, root, root.item())  # synchronises
-        gradients = self._gradients = signals.gradients(optimizer)
+        gradients: Any = _core.look(optimizer.param_groups)
+        if gradients.unread is not None:
+            gradients = signals.Gradients(gradients, gradients.unread)
+        self._gradients = gradients
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
@@ -237,8 +241,11 @@ class Watcher:
             if leave_out:
                 return True
             start = time.perf_counter_ns()
-        self._vouched = self._vouch(optimizer, gradients)
-        self._snapshot = None
+        known = self._settings.get(id(optimizer))
+        if known is not None and known[0] == gradients.settings:
+            self._vouched = known[1] and gradients.largest < signals.GRADIENT_VOUCHED
+        else:
+            self._vouched = self._vouch(optimizer, gradients, known is None)
         if not self._vouched:
             self._step_event = recorder.event("step", optimizer, random=True)
             self._take_snapshot(optimizer)
@@ -247,15 +254,13 @@ class Watcher:
         self._own_nanos += time.perf_counter_ns() - start
         return False
 
-    def _vouch(self, optimizer: Any, gradients: Any) -> bool:
+    def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
-        known = self._settings.get(id(optimizer))
-        if known is None or known[0] != gradients.settings:
-            first = known is None
-            known = self._settings[id(optimizer)] = (gradients.settings, signals.vouched(optimizer))
-            if first and optimizer.state:
-                return False  # state that was loaded: nothing is known of it before its first use
-        return known[1] and gradients.largest < signals.GRADIENT_VOUCHED
+        vouched = signals.vouched(optimizer)
+        self._settings[id(optimizer)] = (gradients.settings, vouched)
+        if first and optimizer.state:
+            return False  # state that was loaded: nothing is known of it before its first use
+        return vouched and gradients.largest < signals.GRADIENT_VOUCHED
 
     def loaded(self, optimizer: Any) -> None:
         """The state of an optimizer was replaced."""
@@ -267,14 +272,13 @@ class Watcher:
         recorder = self.recorder
         recorder.stepped = True
         recorder.steps_taken += 1
-        step = self.clock.step_of(optimizer)
         if not skipped and not self._vouched:
             bad = signals.first_bad(signals.optimizer_tensors(optimizer))
             if bad is not None:
                 self._own_nanos += time.perf_counter_ns() - start
-                self._update_was_bad(optimizer, step, bad)
+                self._update_was_bad(optimizer, self.clock.step_of(optimizer), bad)
                 start = time.perf_counter_ns()
-        self._end_step(optimizer, step, skipped, start)
+        self._end_step(optimizer, skipped, start)
 
     def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None:
         """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""
@@ -292,7 +296,7 @@ class Watcher:
             self.confirm(trip)
         self._gradients = None
         self.handled = None
-        self._end_step(optimizer, step, True, start)
+        self._end_step(optimizer, True, start)
 
     def _collapsing(self, optimizer: Any, step: int) -> Trip | None:
         """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
@@ -310,9 +314,9 @@ class Watcher:
         trip.step, trip.signal = self._skips[0], "scale"
         return trip
 
-    def _end_step(self, optimizer: Any, step: int, skipped: bool, start: int) -> None:
+    def _end_step(self, optimizer: Any, skipped: bool, start: int) -> None:
         gradients = self._gradients
-        self.clock.stepped(optimizer)
+        step = self.clock.stepped(optimizer)
         self.recorder.boundary()
         self._snapshot = self._step_event = None
         if not skipped:
@@ -559,8 +563,6 @@ class Watcher:
     def finite_report(self) -> dict[str, Any]:
         """The report of a run in which nothing was found."""
         import json
-
-        from nanscope import _core
 
         folder = self.run_folder
         report: dict[str, Any] = json.loads(

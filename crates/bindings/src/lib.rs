@@ -2,6 +2,7 @@
 
 mod cli;
 mod diagnose;
+mod dlpack;
 mod log;
 mod look;
 mod scan;

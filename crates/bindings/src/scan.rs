@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 
+use crate::dlpack::{Seen, see};
+
 /// What one pass over a list of tensors found. An empty list: nothing bad, both numbers 0.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Pass {
@@ -126,7 +128,7 @@ pub(crate) struct Memory {
     extent: Extent,
 }
 
-enum Extent {
+pub(crate) enum Extent {
     /// So many elements side by side.
     Contiguous(usize),
     /// Shape, and strides in elements.
@@ -144,6 +146,11 @@ impl Memory {
     }
 
     fn ask(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
+        match see(tensor) {
+            Seen::Here(address, dtype, extent) => return Ok(Some(Memory { address, dtype, extent })),
+            Seen::Elsewhere => return Ok(None),
+            Seen::Unknown => {}
+        }
         let py = tensor.py();
         if !tensor.getattr(intern!(py, "is_cpu"))?.extract::<bool>()? {
             return Ok(None);

@@ -107,8 +107,7 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
         found: list[torch.Tensor] = []
         flatten(result, found)
         pinned = always or any(t.requires_grad for t in found)
-        recorder.write(event, args, kwargs, pinned)
-        recorder.outputs(event, result, floating=not pinned)
+        recorder.done(event, args, kwargs, result, pinned)
         return result
     finally:
         recorder.leave(popped)

@@ -32,15 +32,11 @@ class Tape:
         """Empties the tape for the next step; its containers are used again."""
         self.events.clear()
         self.held.clear()
-        if self.read:
+        self.fresh.clear()
+        if self.read or self.storages or self.originals or self.unsafe:
             self.read.clear()
-        if self.fresh:
-            self.fresh.clear()
-        if self.storages:
             self.storages.clear()
-        if self.originals:
             self.originals.clear()
-        if self.unsafe:
             self.unsafe.clear()
         self.overflow = False
 

@@ -11,7 +11,8 @@ from torch.overrides import TorchFunctionMode
 
 from nanscope._core import caller
 from nanscope.capture.event import Event
-from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, random_state, storage_id
+from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
+from nanscope.capture.state import random_state
 
 Tensor = torch.Tensor
 _C = torch._C

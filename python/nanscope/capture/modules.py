@@ -11,6 +11,7 @@ import torch
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import Recorder, flatten
 
+_is_compiling = torch.compiler.is_compiling
 Seen = Callable[[Event, list[torch.Tensor], Any], None]
 
 
@@ -34,15 +35,18 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
 
 
 def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
-    if torch.compiler.is_compiling():  # a module called from a compiled function is part of that function
+    if _is_compiling():  # a module called from a compiled function is part of that function
         return original(module, *args, **kwargs)
     popped = recorder.enter()
     try:
         if recorder.updated:
             recorder.on_manual_step()
         volatile = recorder.volatile(module)
-        event = recorder.event("module", module, random=True)
-        event.state = before = volatile.before(module)
+        training = module.training
+        event = recorder.event("module", module, random=volatile.draws(training))
+        before = None
+        if not volatile.steady:
+            event.state = before = volatile.before(module)
         if recorder.observer is not None:
             recorder.tell(event, args, kwargs)
         try:
@@ -52,6 +56,8 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
             recorder.write(event, args, kwargs, True)
             raise
         changed = volatile.after(before) if before is not None else None
+        if event.random is not None:
+            volatile.drawn(training, event.random)
         if isinstance(result, torch.Tensor):
             found = [result]
             pinned = result.requires_grad
@@ -60,8 +66,7 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
             flatten(result, found)
             pinned = any(t.requires_grad for t in found)
         pinned = pinned or bool(changed)
-        recorder.write(event, args, kwargs, pinned)
-        recorder.outputs(event, result, floating=not pinned)
+        recorder.done(event, args, kwargs, result, pinned)
         if changed:
             recorder.changed.extend(changed)
         if module not in recorder.roots:

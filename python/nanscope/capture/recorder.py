@@ -10,10 +10,9 @@ import torch
 from nanscope import _core
 from nanscope.capture import saved
 from nanscope.capture.event import Event, Tape
-from nanscope.capture.state import Volatile
+from nanscope.capture.state import CUDA, Volatile, cuda_states
 
 COPIES_MAX_BYTES = 256 << 20  # copies of outside tensors that the program changes in place
-CUDA = torch.cuda.is_available()
 CHAIN_MAX = 1024  # in-place changes of one tensor followed back under no_grad
 
 Tensor = torch.Tensor
@@ -47,7 +46,8 @@ class Recorder(_core.Recording):
             "any_autocast": _any_autocast,
             "autocasts": _autocasts,
             "saved_hooks": saved.current,
-            "random_state": random_state,
+            "cpu_state": torch.default_generator.get_state,
+            "other_states": cuda_states if CUDA else None,
         }
         return cast(Self, super().__new__(cls, Tape(), asks))
 
@@ -219,16 +219,3 @@ def flatten(value: Any, into: list[Tensor]) -> None:
                 into.append(item)
             elif type(item) in (tuple, list, dict):
                 flatten(item, into)
-
-
-def random_state() -> tuple[Any, ...]:
-    """State of the generators on all devices: `(cpu, [cuda...] or None)`."""
-    cuda = torch.cuda.get_rng_state_all() if CUDA and torch.cuda.is_initialized() else None
-    return torch.default_generator.get_state(), cuda
-
-
-def set_random_state(state: tuple[Any, ...]) -> None:
-    """Puts back what `random_state` returned."""
-    torch.default_generator.set_state(state[0])
-    if state[1] is not None:
-        torch.cuda.set_rng_state_all(state[1])

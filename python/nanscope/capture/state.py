@@ -13,8 +13,10 @@ from typing import Any
 import torch
 
 LEARN_CALLS = 3
+RANDOM_AGAIN = 64  # calls after which a module that drew no random numbers is looked at again
 COPY_ALL_MAX_BYTES = 16 << 20
 _PLAIN = (list, dict, set)
+CUDA = torch.cuda.is_available()
 
 
 class Before:
@@ -36,11 +38,34 @@ class Volatile:
     def __init__(self, root: torch.nn.Module) -> None:
         self.root = weakref.ref(root)
         self.calls = 0
+        self.steady = False  # nothing was ever seen to change: `before` has nothing to copy
         self.buffers: dict[int, torch.Tensor] = {}
         self.modules: dict[int, torch.nn.Module] = {}
         self.silent: set[int] = set()  # buffers that change without a new version
         self.generators: set[str] = set()
+        self._quiet: dict[bool, int] = {}  # by `training`: calls in a row that drew no random numbers from torch
         self._storages: set[int] | None = None
+
+    def draws(self, training: bool) -> bool:
+        """Whether the next call may draw random numbers from torch. Once it has, it always may; `drawn` is told afterwards.
+
+        A module that begins to draw between two looks makes the replay of that step unfaithful, which is seen and mended by
+        a rerun; the state of all generators at every call would cost more than the rest of its recording.
+        """
+        quiet = self._quiet.get(training, 0)
+        if quiet < LEARN_CALLS or quiet % RANDOM_AGAIN == 0:  # -1: it has drawn before
+            return True
+        self._quiet[training] = quiet + 1
+        return False
+
+    def drawn(self, training: bool, before: tuple[Any, ...]) -> None:
+        """A call is over: compares the states of torch's generators with those before it."""
+        quiet = self._quiet.get(training, 0)
+        if quiet >= 0:
+            after = random_state()
+            same = torch.equal(before[0], after[0]) and len(before[1] or ()) == len(after[1] or ())
+            same = same and all(torch.equal(b, a) for b, a in zip(before[1] or (), after[1] or (), strict=True))
+            self._quiet[training] = quiet + 1 if same else -1
 
     def storages(self) -> set[int]:
         """Storages of the root's parameters and buffers; taken once."""
@@ -118,6 +143,7 @@ class Volatile:
             for name, value in generators(set(state.generators)).items():
                 if not same(value, state.generators[name]):
                     self.generators.add(name)
+            self.steady = self.calls == LEARN_CALLS and not (self.buffers or self.modules or self.generators)
         return changed
 
 
@@ -174,3 +200,20 @@ def restore(state: Before) -> None:
         for tensor, copy in state.buffers:
             tensor.data.copy_(copy)
     set_generators(state.generators)
+
+
+def cuda_states() -> list[torch.Tensor] | None:
+    """States of the generators of all CUDA devices; `None` when CUDA is not in use."""
+    return torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+
+def random_state() -> tuple[Any, ...]:
+    """State of the generators on all devices: `(cpu, [cuda...] or None)`."""
+    return torch.default_generator.get_state(), cuda_states() if CUDA else None
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Puts back what `random_state` returned."""
+    torch.default_generator.set_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state_all(state[1])

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from nanscope.capture.event import Event, Ref, Tape, closure
-from nanscope.capture.recorder import flatten, random_state, set_random_state
-from nanscope.capture.state import generators, restore, set_generators
+from nanscope.capture.recorder import flatten
+from nanscope.capture.state import generators, random_state, restore, set_generators, set_random_state
 
 
 class Unplayable(Exception):

@@ -52,7 +52,9 @@ struct Torch {
     any_autocast: Py<PyAny>,
     autocasts: Py<PyAny>,
     saved_hooks: Py<PyAny>,
-    random_state: Py<PyAny>,
+    cpu_state: Py<PyAny>,
+    /// None where there are no other devices.
+    other_states: Py<PyAny>,
 }
 
 /// An attribute that Python sets.
@@ -77,7 +79,7 @@ impl Slot {
 #[pymethods]
 impl Recording {
     /// `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
-    /// `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `random_state`.
+    /// `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
     #[new]
     fn new(tape: Py<PyAny>, asks: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = asks.py();
@@ -100,7 +102,8 @@ impl Recording {
             any_autocast: ask("any_autocast")?,
             autocasts: ask("autocasts")?,
             saved_hooks: ask("saved_hooks")?,
-            random_state: ask("random_state")?,
+            cpu_state: ask("cpu_state")?,
+            other_states: ask("other_states")?,
         };
         Ok(Recording {
             torch,
@@ -234,7 +237,7 @@ impl Recording {
     }
 
     /// A new event with the settings in force now. It is on no tape yet.
-    #[pyo3(signature = (kind, target, *, random=false))]
+    #[pyo3(signature = (kind, target, random=false))]
     fn event<'py>(
         &self,
         py: Python<'py>,
@@ -261,7 +264,7 @@ impl Recording {
                 } else {
                     None
                 },
-                random: if random { Some(torch.random_state.call0(py)?) } else { None },
+                random: if random { Some(self.random(py)?) } else { None },
                 saved_hooks: (!hooks.is_none()).then(|| hooks.unbind()),
                 ..Event::default()
             },
@@ -288,6 +291,19 @@ impl Recording {
         if pinned { Self::append(&tape, event) } else { Ok(()) }
     }
 
+    /// `write` and `outputs` in one call, for a call that has returned `result`.
+    fn done(
+        &self,
+        event: &Bound<'_, Event>,
+        args: &Bound<'_, PyAny>,
+        kwargs: &Bound<'_, PyDict>,
+        result: &Bound<'_, PyAny>,
+        pinned: bool,
+    ) -> PyResult<()> {
+        self.write(event, args, kwargs, pinned)?;
+        self.outputs(event, result, !pinned, 0)
+    }
+
     /// `event`, `write` and `outputs` in one call, for what has returned already. `state` is that of the generators before
     /// the call, or None.
     #[allow(clippy::too_many_arguments, reason = "one call is what this is for")]
@@ -305,8 +321,7 @@ impl Recording {
     ) -> PyResult<()> {
         let event = self.event(py, kind, target, false)?;
         event.borrow_mut().random = state;
-        self.write(&event, args, kwargs, pinned)?;
-        self.outputs(&event, result, !pinned, 0)
+        self.done(&event, args, kwargs, result, pinned)
     }
 
     /// Puts an event on the tape. A full tape is marked and takes no more.
@@ -349,7 +364,7 @@ impl Recording {
     }
 
     /// Remembers that `event` made the tensors in `result`; of a floating event only while they live.
-    #[pyo3(signature = (event, result, *, floating=false, chain=0))]
+    #[pyo3(signature = (event, result, floating=false, chain=0))]
     fn outputs(
         &self,
         event: &Bound<'_, Event>,
@@ -410,6 +425,13 @@ impl Recording {
             return tape.setattr(intern!(py, "overflow"), true);
         }
         events.append(event)
+    }
+
+    fn random(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let cpu = self.torch.cpu_state.call0(py)?;
+        let others = self.torch.other_states.bind(py);
+        let others = if others.is_none() { py.None() } else { others.call0()?.unbind() };
+        Ok((cpu, others).into_pyobject(py)?.into_any().unbind())
     }
 
     fn is_tensor(&self, value: &Bound<'_, PyAny>) -> bool {

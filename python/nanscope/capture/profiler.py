@@ -1,0 +1,49 @@
+"""`torch.profiler.record_function`, which torch puts around every optimizer step, runs with recording off.
+
+It calls an operator through whatever function mode is on top; there is nothing in it to record, and the detour costs more
+than recording an event.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torch.autograd.profiler import record_function
+
+from nanscope.capture.recorder import Recorder
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Patches `record_function.__enter__` and `__exit__`."""
+    enter, leave = record_function.__enter__, record_function.__exit__
+
+    @functools.wraps(enter)
+    def __enter__(self: Any) -> Any:
+        if not recorder.live():
+            return enter(self)
+        popped = recorder.enter()
+        try:
+            return enter(self)
+        finally:
+            recorder.leave(popped)
+
+    @functools.wraps(leave)
+    def __exit__(self: Any, *error: Any) -> Any:
+        if not recorder.live():
+            return leave(self, *error)
+        popped = recorder.enter()
+        try:
+            return leave(self, *error)
+        finally:
+            recorder.leave(popped)
+
+    record_function.__enter__ = __enter__  # type: ignore[method-assign]
+    record_function.__exit__ = __exit__  # type: ignore[method-assign]
+
+    def uninstall() -> None:
+        record_function.__enter__ = enter  # type: ignore[method-assign]
+        record_function.__exit__ = leave  # type: ignore[method-assign]
+
+    return uninstall

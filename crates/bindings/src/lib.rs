@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::cli::{Command, main, parse};
+    use super::cli::{Command, locale, main, parse};
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]

@@ -11,7 +11,7 @@ use nanscope_trace::{Writer, log_file, schema::*};
 
 fn nanscope(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nanscope"));
-    command.args(args).env_remove("COLUMNS").env("PYTHON", "/nowhere/python").output().unwrap()
+    command.args(args).env_remove("COLUMNS").env("LC_ALL", "C").env("PYTHON", "/nowhere/python").output().unwrap()
 }
 
 fn stdout(args: &[&str]) -> String {

@@ -1,17 +1,25 @@
 //! A report from what is in the run folder.
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{
     Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary,
     StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
-use crate::locate::{Birth, Located, locate};
+use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::{chain, rules, text};
 
-/// The report of a run that tripped.
-pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger, end: Option<&End>) -> Report {
+/// The report of a run that tripped; its texts are in `lang`.
+pub fn report(
+    info: &RunInfo,
+    steps: &[StepRecord],
+    trip: &Trip,
+    ledger: &Ledger,
+    end: Option<&End>,
+    lang: Lang,
+) -> Report {
     let located = locate(ledger, trip);
     let mut report = empty(info, steps, end);
     report.verdict = match trip.where_ {
@@ -34,11 +42,11 @@ pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger
         }
     }
     if let Some(located) = &located {
-        let case = Case { ledger, trip, located };
+        let case = Case::new(ledger, trip, located, lang);
         report.origin = Some(origin(&case));
-        report.chain = chain::links(ledger, located);
+        report.chain = chain::links(&case);
         report.causes = causes(&case);
-        report.fixes = rules::advice(&report.causes);
+        report.fixes = rules::advice(&report.causes, lang);
     }
     report
 }
@@ -85,7 +93,7 @@ fn causes(case: &Case) -> Vec<Cause> {
         .into_iter()
         .map(|(finding, rule)| Cause {
             id: rule.id().to_owned(),
-            title: rule.title().to_owned(),
+            title: rule.title(case.lang).to_owned(),
             // What was seen in a replay that differs from the run is no proof.
             confidence: if case.ledger.faithful {
                 finding.confidence
@@ -101,7 +109,7 @@ fn causes(case: &Case) -> Vec<Cause> {
 fn origin(case: &Case) -> Origin {
     let entry = case.entry();
     let (bad, tensor) = match case.outside() {
-        Some(arg) => (Some(arg), arg.source.as_ref().map(text::source)),
+        Some(arg) => (Some(arg), arg.source.as_ref().map(|source| text::source(source, case.lang))),
         None => (entry.outputs.iter().find(|arg| is_bad(arg)), None),
     };
     let counts = bad.and_then(|arg| arg.counts).unwrap_or_default();
@@ -148,12 +156,5 @@ fn operand(arg: &Arg) -> Operand {
         census: arg.census.clone(),
         index: arg.index.clone(),
         value: arg.value,
-    }
-}
-
-impl<'a> Case<'a> {
-    /// Builds a case from its parts.
-    pub fn new(ledger: &'a Ledger, trip: &'a Trip, located: &'a Located) -> Self {
-        Case { ledger, trip, located }
     }
 }

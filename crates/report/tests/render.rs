@@ -2,20 +2,21 @@
 
 mod samples;
 
+use nanscope_lang::Lang;
 use nanscope_report::{Options, json, markdown, terminal};
 
 #[test]
 fn text() {
     for (name, report) in samples::all() {
         let options = Options { width: Some(100), folder: Some("nanscope-runs/1".into()), ..Options::default() };
-        insta::assert_snapshot!(format!("{name}.text"), terminal::render(&report, &options));
+        insta::assert_snapshot!(format!("{name}.text"), terminal::render(&report, &options, Lang::En));
     }
 }
 
 #[test]
 fn as_markdown() {
     for (name, report) in samples::all() {
-        insta::assert_snapshot!(format!("{name}.md"), markdown::render(&report));
+        insta::assert_snapshot!(format!("{name}.md"), markdown::render(&report, Lang::En));
     }
 }
 

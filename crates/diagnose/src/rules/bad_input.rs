@@ -30,14 +30,14 @@ rule! {
 fn check(case: &Case) -> Option<Finding> {
     if case.writes_nan() && case.phase() == Phase::Data {
         let out = case.bad_output()?;
-        return Finding::proved(5, vec![format!("the program itself writes nan here: {}", text::bad_of(out))]);
+        return Finding::proved(5, vec![format!("the program itself writes nan here: {}", text::bad_of(out, case.lang))]);
     }
     let arg = case.outside()?;
     let Some(Source::Data { name, .. }) = &arg.source else { return None };
     if case.phase() != Phase::Data {
         return None;
     }
-    let mut evidence = vec![format!("{name} arrived with {}", text::bad_of(arg))];
+    let mut evidence = vec![format!("{name} arrived with {}", text::bad_of(arg, case.lang))];
     if let Some(at) = &arg.index {
         evidence.push(format!("the first is at {}", text::index(at)));
     }

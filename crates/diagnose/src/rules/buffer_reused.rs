@@ -33,7 +33,7 @@ fn check(case: &Case) -> Option<Finding> {
     let reader = case.located.path.get(1).map(|&i| &case.ledger.entries[i])?;
     let out = case.bad_output()?;
     Finding::likely(6, vec![
-        format!("{} overwrites a buffer during the backward pass: {}", case.entry().op, text::bad_of(out)),
+        format!("{} overwrites a buffer during the backward pass: {}", case.entry().op, text::bad_of(out, case.lang)),
         format!("{} reads it afterwards", reader.node.as_deref().unwrap_or(&reader.op)),
     ])
 }

@@ -30,8 +30,8 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let out = case.bad_output()?;
-    let mut evidence = vec![format!("gradients were finite before {}: {} after it", case.entry().op, text::bad_of(out))];
-    let read: Vec<String> = case.entry().inputs.iter().filter_map(text::operand).collect();
+    let mut evidence = vec![format!("gradients were finite before {}: {} after it", case.entry().op, text::bad_of(out, case.lang))];
+    let read: Vec<String> = case.entry().inputs.iter().filter_map(|arg| text::operand(arg, case.lang)).collect();
     if !read.is_empty() {
         evidence.push(read.join(", "));
     }

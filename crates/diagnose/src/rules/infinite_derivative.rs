@@ -55,9 +55,9 @@ fn check(case: &Case) -> Option<Finding> {
         }
     }
     let saved: Vec<String> =
-        case.entry().inputs.iter().filter(|arg| arg.name.starts_with("saved")).filter_map(text::operand).collect();
+        case.entry().inputs.iter().filter(|arg| arg.name.starts_with("saved")).filter_map(|arg| text::operand(arg, case.lang)).collect();
     if saved.is_empty() {
-        let read: Vec<String> = case.entry().inputs.iter().filter_map(text::operand).collect();
+        let read: Vec<String> = case.entry().inputs.iter().filter_map(|arg| text::operand(arg, case.lang)).collect();
         evidence.push(format!("in {}: {}", case.entry().node.as_deref().unwrap_or(node), read.join(", ")));
     } else {
         evidence.push(format!("in {}: {}", case.entry().node.as_deref().unwrap_or(node), saved.join(", ")));

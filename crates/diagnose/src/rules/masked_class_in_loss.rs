@@ -42,7 +42,7 @@ fn check(case: &Case) -> Option<Finding> {
                 let counts = arg.counts?;
                 let mut evidence = vec![format!("{} log-probabilities are -inf where {} has masked them", counts.neginf, entry.op)];
                 if let Some(out) = case.bad_output() {
-                    evidence.push(format!("{} takes them into the loss: {}", case.entry().op, text::bad_of(out)));
+                    evidence.push(format!("{} takes them into the loss: {}", case.entry().op, text::bad_of(out, case.lang)));
                 }
                 return Finding::proved(8, evidence);
             }

@@ -1,5 +1,6 @@
 //! One file per cause. Each rule's doc comment is its page.
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{Cause, Confidence, Fix, Safety};
 
 use crate::case::Case;
@@ -35,18 +36,22 @@ pub trait Rule: Sync {
     /// Id, as in the taxonomy.
     fn id(&self) -> &'static str;
     /// One line.
-    fn title(&self) -> &'static str;
+    fn title(&self, lang: Lang) -> &'static str;
     /// The page, Markdown.
-    fn page(&self) -> String;
+    fn page(&self, lang: Lang) -> String;
     /// What to try, one sentence.
-    fn advice(&self) -> &'static str;
+    fn advice(&self, lang: Lang) -> &'static str;
     /// The finding, if this cause is at work.
     fn check(&self, case: &Case) -> Option<Finding>;
 }
 
-/// Declares a rule; the doc comment becomes its page.
+/// Declares a rule: the page as doc comment, title and advice, once in each language, and the function that checks.
 macro_rules! rule {
-    ($(#[doc = $page:literal])+ $name:ident, $id:literal, $title:literal, $advice:literal, $check:ident) => {
+    (
+        $(#[doc = $page:literal])+ $name:ident, $id:literal, $title:literal, $advice:literal,
+        $(#[doc = $page_ko:literal])+ $title_ko:literal, $advice_ko:literal,
+        $check:ident
+    ) => {
         $(#[doc = $page])+
         pub(super) struct $name;
 
@@ -54,18 +59,27 @@ macro_rules! rule {
             fn id(&self) -> &'static str {
                 $id
             }
-            fn title(&self) -> &'static str {
-                $title
+            fn title(&self, lang: nanscope_lang::Lang) -> &'static str {
+                lang.pick($title, $title_ko)
             }
-            fn page(&self) -> String {
-                [$($page),+].map(|line| line.strip_prefix(' ').unwrap_or(line)).join("\n")
+            fn page(&self, lang: nanscope_lang::Lang) -> String {
+                let lines: &[&str] = lang.pick(&[$($page),+], &[$($page_ko),+]);
+                lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
             }
-            fn advice(&self) -> &'static str {
-                $advice
+            fn advice(&self, lang: nanscope_lang::Lang) -> &'static str {
+                lang.pick($advice, $advice_ko)
             }
             fn check(&self, case: &$crate::case::Case) -> Option<$crate::rules::Finding> {
                 $check(case)
             }
+        }
+    };
+    // Without a Korean half: English in both. For rules that are still to be translated.
+    ($(#[doc = $page:literal])+ $name:ident, $id:literal, $title:literal, $advice:literal, $check:ident) => {
+        rule! {
+            $(#[doc = $page])+ $name, $id, $title, $advice,
+            $(#[doc = $page])+ $title, $advice,
+            $check
         }
     };
 }
@@ -112,12 +126,12 @@ rules! {
 }
 
 /// What to try for the first cause, in words.
-pub(crate) fn advice(causes: &[Cause]) -> Vec<Fix> {
+pub(crate) fn advice(causes: &[Cause], lang: Lang) -> Vec<Fix> {
     let Some(first) = causes.first() else { return vec![] };
     let rule = all().iter().find(|rule| rule.id() == first.id);
     rule.map(|rule| Fix {
         id: format!("{}-advice", rule.id()),
-        summary: rule.advice().to_owned(),
+        summary: rule.advice(lang).to_owned(),
         safety: Safety::Advice,
         diff: None,
         proof: None,
@@ -130,7 +144,7 @@ pub(crate) fn advice(causes: &[Cause]) -> Vec<Fix> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::all;
+    use super::{Lang, all};
 
     #[test]
     fn every_rule_has_a_unique_legal_id_a_title_a_page_and_advice() {
@@ -139,12 +153,12 @@ mod tests {
         assert_eq!(unique.len(), ids.len());
         assert!(ids.is_sorted(), "rules are listed in order of id: {ids:?}");
         for rule in all() {
-            let id = rule.id();
+            let (id, lang) = (rule.id(), Lang::En);
             assert!(id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
-            assert!(!rule.title().is_empty() && !rule.title().ends_with('.'), "{id}");
-            assert!(!rule.advice().is_empty(), "{id}");
+            assert!(!rule.title(lang).is_empty() && !rule.title(lang).ends_with('.'), "{id}");
+            assert!(!rule.advice(lang).is_empty(), "{id}");
             for heading in ["## What happened", "## Why", "## What to do", "## Example"] {
-                assert!(rule.page().contains(heading), "{id} has no section {heading:?}");
+                assert!(rule.page(lang).contains(heading), "{id} has no section {heading:?}");
             }
         }
     }

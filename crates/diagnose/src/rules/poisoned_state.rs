@@ -30,10 +30,10 @@ fn check(case: &Case) -> Option<Finding> {
     let source = arg.source.as_ref()?;
     match source {
         Source::Buffer { .. } | Source::State { .. } => {
-            Finding::proved(4, vec![format!("{}: {} before the step began", text::source(source), text::bad_of(arg))])
+            Finding::proved(4, vec![format!("{}: {} before the step began", text::source(source, case.lang), text::bad_of(arg, case.lang))])
         }
         Source::Param { unwritten: false, .. } => {
-            Finding::likely(4, vec![format!("{}: {} before the step began", text::source(source), text::bad_of(arg))])
+            Finding::likely(4, vec![format!("{}: {} before the step began", text::source(source, case.lang), text::bad_of(arg, case.lang))])
         }
         _ => None,
     }

@@ -30,14 +30,14 @@ fn check(case: &Case) -> Option<Finding> {
     let arg = case.outside()?;
     match arg.source.as_ref()? {
         Source::Param { name, unwritten: true, place } => {
-            let mut evidence = vec![format!("parameter {name} was allocated and never written: {}", text::bad_of(arg))];
+            let mut evidence = vec![format!("parameter {name} was allocated and never written: {}", text::bad_of(arg, case.lang))];
             if let Some(place) = place {
                 evidence.push(format!("allocated at {}:{}", place.file, place.line));
             }
             Finding::proved(8, evidence)
         }
         Source::Unwritten { place } => {
-            let mut evidence = vec![format!("memory was read that nothing had written: {}", text::bad_of(arg))];
+            let mut evidence = vec![format!("memory was read that nothing had written: {}", text::bad_of(arg, case.lang))];
             if let Some(place) = place {
                 evidence.push(format!("allocated at {}:{}", place.file, place.line));
             }

@@ -31,12 +31,12 @@ fn check(case: &Case) -> Option<Finding> {
     }
     let entry = case.entry();
     let out = case.bad_output()?;
-    let mut evidence = vec![format!("{} gives {} in forward, and the loss is finite", entry.op, text::bad_of(out))];
+    let mut evidence = vec![format!("{} gives {} in forward, and the loss is finite", entry.op, text::bad_of(out, case.lang))];
     let node = surfaced.node.as_deref().unwrap_or("the backward pass");
-    let read: Vec<String> = surfaced.inputs.iter().filter_map(text::operand).collect();
+    let read: Vec<String> = surfaced.inputs.iter().filter_map(|arg| text::operand(arg, case.lang)).collect();
     evidence.push(match surfaced.outputs.iter().find(|arg| crate::meant::is_bad(arg)) {
-        Some(bad) if read.is_empty() => format!("{node} turns it into {}", text::bad_of(bad)),
-        Some(bad) => format!("{node} turns it into {}: {}", text::bad_of(bad), read.join(", ")),
+        Some(bad) if read.is_empty() => format!("{node} turns it into {}", text::bad_of(bad, case.lang)),
+        Some(bad) => format!("{node} turns it into {}: {}", text::bad_of(bad, case.lang), read.join(", ")),
         None => format!("{node} meets it again"),
     });
     Finding::proved(5, evidence)

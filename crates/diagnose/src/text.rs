@@ -24,6 +24,15 @@ pub(crate) fn index(index: &[u64]) -> String {
     format!("[{}]", index.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
 }
 
+/// A function at a value: `log(0) at [3, 17]`, without the place for a scalar.
+pub(crate) fn call(op: &str, x: f64, at: Option<&[u64]>, lang: Lang) -> String {
+    let call = format!("{op}({})", number(x));
+    match at.unwrap_or_default() {
+        [] => call,
+        at => say!(lang, "{call} at {at}", "{call}, {at} 위치", at = index(at)),
+    }
+}
+
 /// `48 inf of 1152 values` and the like.
 pub(crate) fn bad_of(arg: &Arg, lang: Lang) -> String {
     let Some(counts) = arg.counts else {
@@ -91,7 +100,6 @@ pub(crate) fn operand(arg: &Arg, lang: Lang) -> Option<String> {
 }
 
 /// [`operand`] of each of these whose value is known, in one list.
-#[allow(dead_code)]
 pub(crate) fn operands<'a>(args: impl IntoIterator<Item = &'a Arg>, lang: Lang) -> Option<String> {
     let known: Vec<String> = args.into_iter().filter_map(|arg| operand(arg, lang)).collect();
     (!known.is_empty()).then(|| known.join(", "))

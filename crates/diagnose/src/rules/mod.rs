@@ -74,14 +74,6 @@ macro_rules! rule {
             }
         }
     };
-    // Without a Korean half: English in both. For rules that are still to be translated.
-    ($(#[doc = $page:literal])+ $name:ident, $id:literal, $title:literal, $advice:literal, $check:ident) => {
-        rule! {
-            $(#[doc = $page])+ $name, $id, $title, $advice,
-            $(#[doc = $page])+ $title, $advice,
-            $check
-        }
-    };
 }
 
 macro_rules! rules {
@@ -144,22 +136,55 @@ pub(crate) fn advice(causes: &[Cause], lang: Lang) -> Vec<Fix> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Lang, all};
+    use super::{Lang, Rule, all};
+
+    const ENGLISH: [&str; 4] = ["## What happened", "## Why", "## What to do", "## Example"];
+    const KOREAN: [&str; 4] = ["## 무슨 일이 일어났나", "## 왜", "## 어떻게 하나", "## 예"];
 
     #[test]
-    fn every_rule_has_a_unique_legal_id_a_title_a_page_and_advice() {
+    fn every_rule_has_a_unique_legal_id() {
         let ids: Vec<_> = all().iter().map(|rule| rule.id()).collect();
         let unique: BTreeSet<_> = ids.iter().collect();
         assert_eq!(unique.len(), ids.len());
         assert!(ids.is_sorted(), "rules are listed in order of id: {ids:?}");
-        for rule in all() {
-            let (id, lang) = (rule.id(), Lang::En);
+        for id in ids {
             assert!(id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
-            assert!(!rule.title(lang).is_empty() && !rule.title(lang).ends_with('.'), "{id}");
-            assert!(!rule.advice(lang).is_empty(), "{id}");
-            for heading in ["## What happened", "## Why", "## What to do", "## Example"] {
-                assert!(rule.page(lang).contains(heading), "{id} has no section {heading:?}");
+        }
+    }
+
+    #[test]
+    fn every_rule_has_a_title_a_page_and_advice_in_each_language() {
+        for rule in all() {
+            for lang in Lang::ALL {
+                let (id, title, advice, page) = (rule.id(), rule.title(lang), rule.advice(lang), rule.page(lang));
+                assert!(!title.is_empty() && !title.ends_with('.'), "{id}: {title}");
+                assert!(!advice.is_empty() && !advice.ends_with('.'), "{id}: {advice}");
+                let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+                assert_eq!(headings, lang.pick(ENGLISH, KOREAN), "{id}");
+                for text in [title, advice].into_iter().chain(page.split("## ").skip(1).take(3)) {
+                    assert_eq!(text.chars().any(hangul), lang == Lang::Ko, "{id}: {text}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_example_is_the_same_in_each_language() {
+        for rule in all() {
+            let example = example(*rule, Lang::En);
+            assert!(example.starts_with("```python\n"), "{}", rule.id());
+            assert_eq!(example, self::example(*rule, Lang::Ko), "{}", rule.id());
+        }
+    }
+
+    /// What follows the last heading of the page.
+    fn example(rule: &dyn Rule, lang: Lang) -> String {
+        let page = rule.page(lang);
+        let (_, rest) = page.rsplit_once("## ").unwrap();
+        rest.split_once('\n').unwrap().1.to_owned()
+    }
+
+    fn hangul(c: char) -> bool {
+        ('가'..='힣').contains(&c)
     }
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::meant::base;
 use crate::rules::Finding;
@@ -20,6 +22,23 @@ rule! {
     /// ```
     Underflow, "underflow", "a value that matters became 0 in its number format",
     "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format",
+
+    /// ## 무슨 일이 일어났나
+    /// 의미 있는 값이 형식에 비해 너무 작아 정확히 0이 되었고, 로그나 나눗셈이 그 0을 만났습니다.
+    ///
+    /// ## 왜
+    /// exp(-104)는 float32에서, exp(-17.4)는 float16에서 0입니다. 큰 음수의 softmax나 softplus, 많은 확률의 곱,
+    /// float16에서 제곱한 기울기도 그렇습니다.
+    ///
+    /// ## 어떻게 하나
+    /// 로그로 계산하거나(logsumexp, log_softmax), 해당 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// std = F.softplus(x) + 1e-4
+    /// ```
+    "의미 있는 값이 언더플로로 0이 됨",
+    "로그로 계산하거나(logsumexp, log_softmax), 이 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오",
     check
 }
 
@@ -49,8 +68,13 @@ fn check(case: &Case) -> Option<Finding> {
                 }
                 let read = entry.inputs.first().and_then(|arg| arg.counts?.max_abs).map(text::number).unwrap_or_default();
                 return Finding::likely(4, vec![
-                    format!("{} gives exactly 0; its argument reaches {read} in magnitude", entry.op),
-                    format!("the result is {}", entry.outputs.first()?.dtype),
+                    say!(
+                        case.lang,
+                        "{} gives exactly 0; its argument reaches {read} in magnitude",
+                        "{} 연산의 결과가 정확히 0; 인자의 최대 크기는 {read}",
+                        entry.op
+                    ),
+                    say!(case.lang, "the result is {}", "결과의 형식: {}", entry.outputs.first()?.dtype),
                 ]);
             }
             "mm" | "bmm" | "mv" | "sum" | "mul" | "add" | "clone" | "_to_copy" | "pow" => {

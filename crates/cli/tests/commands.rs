@@ -63,6 +63,8 @@ fn a_log_cut_at_any_byte_is_explained() {
         loss: None,
         entry: None,
         also: vec![],
+        alarm: None,
+        place: None,
     };
     killed(&folder).trip(&trip).unwrap();
     let log = folder.join(log_file(0));

@@ -3,7 +3,7 @@
 use nanscope_lang::Lang;
 use nanscope_trace::{
     Run,
-    schema::{Report, RunInfo},
+    schema::{Report, RunInfo, Trip, Verdict},
 };
 
 /// Every rule, sorted by id.
@@ -20,4 +20,9 @@ pub(crate) fn diagnose(run: &Run, lang: Lang) -> Option<Report> {
     let unknown = RunInfo::default();
     let info = log.info.as_ref().or(run.info()).unwrap_or(&unknown);
     Some(nanscope_diagnose::report(info, &log.steps, trip, ledger, log.end.as_ref(), lang))
+}
+
+/// What a trip means for the run.
+pub(crate) fn verdict(trip: &Trip) -> Verdict {
+    nanscope_diagnose::verdict(trip)
 }

@@ -3,10 +3,10 @@
 use nanscope_lang::Lang;
 use nanscope_trace::{
     Log, Run,
-    schema::{REPORT_SCHEMA, Report, RunSummary, Trip, Verdict, Where},
+    schema::{REPORT_SCHEMA, Report, RunSummary, Verdict},
 };
 
-use crate::trend;
+use crate::{knowledge, trend};
 
 /// Never fails: what is absent is left out, and the warnings say what could not be told.
 pub(crate) fn report(run: &Run, lang: Lang) -> Report {
@@ -38,7 +38,7 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
     Report {
         schema: REPORT_SCHEMA.to_owned(),
         verdict: match trip {
-            Some(trip) => verdict(trip),
+            Some(trip) => knowledge::verdict(trip),
             None if bad_loss => Verdict::Nonfinite,
             None => Verdict::Finite,
         },
@@ -52,15 +52,6 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
         island: None,
         fixes: vec![],
         warnings,
-    }
-}
-
-fn verdict(trip: &Trip) -> Verdict {
-    match trip.where_ {
-        Where::Trend => Verdict::Diverging,
-        Where::Recompute | Where::Rank => Verdict::Mismatch,
-        Where::Scale => Verdict::Unhealthy,
-        _ => Verdict::Nonfinite,
     }
 }
 

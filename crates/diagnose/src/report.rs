@@ -2,11 +2,12 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary,
-    StepRecord, Trip, Verdict, Where,
+    AlarmKind, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo,
+    RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
+use crate::course::{self, Course};
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::{chain, rules, text};
@@ -22,14 +23,10 @@ pub fn report(
 ) -> Report {
     let located = locate(ledger, trip);
     let mut report = empty(info, steps, end);
-    report.verdict = match trip.where_ {
-        Where::Trend => Verdict::Diverging,
-        Where::Recompute | Where::Rank => Verdict::Mismatch,
-        Where::Scale => Verdict::Unhealthy,
-        _ => Verdict::Nonfinite,
-    };
+    report.verdict = verdict(trip);
     report.trip = Some(trip.into());
-    report.replay = Some(Replay {
+    // A ledger without a method holds what is known besides a replay.
+    report.replay = (!ledger.method.is_empty()).then(|| Replay {
         faithful: ledger.faithful,
         method: ledger.method.clone(),
         events: ledger.events,
@@ -41,14 +38,25 @@ pub fn report(
             report.warnings.push(warning.clone());
         }
     }
-    if let Some(located) = &located {
-        let case = Case::new(ledger, trip, located, lang);
-        report.origin = Some(origin(&case));
-        report.chain = chain::links(&case);
-        report.causes = causes(&case);
-        report.fixes = rules::advice(&report.causes, lang);
+    let case = located.as_ref().map(|located| Case::new(ledger, trip, located, lang));
+    if let Some(case) = &case {
+        report.origin = Some(origin(case));
+        report.chain = chain::links(case);
     }
+    let history = course::history(ledger);
+    report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
+    report.fixes = rules::advice(&report.causes, lang);
     report
+}
+
+/// What a trip means for the run.
+pub fn verdict(trip: &Trip) -> Verdict {
+    match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
+        (Some(AlarmKind::Divergence), _) | (None, Where::Trend) => Verdict::Diverging,
+        (Some(_), _) | (None, Where::Scale | Where::Rate) => Verdict::Unhealthy,
+        (None, Where::Recompute | Where::Rank) => Verdict::Mismatch,
+        (None, _) => Verdict::Nonfinite,
+    }
 }
 
 /// The report of a run in which nothing was found.
@@ -85,25 +93,34 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
     }
 }
 
-fn causes(case: &Case) -> Vec<Cause> {
+fn causes(course: &Course) -> Vec<Cause> {
     let mut found: Vec<(rules::Finding, &dyn rules::Rule)> =
-        rules::all().iter().filter_map(|rule| Some((rule.check(case)?, *rule))).collect();
-    found.sort_by_key(|(finding, _)| std::cmp::Reverse((finding.confidence, finding.weight)));
+        rules::all().iter().filter_map(|rule| Some((finding(*rule, course)?, *rule))).collect();
+    found.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.rank()));
+    let alone = found.len() == 1;
     found
         .into_iter()
         .map(|(finding, rule)| Cause {
             id: rule.id().to_owned(),
-            title: rule.title(case.lang).to_owned(),
-            // What was seen in a replay that differs from the run is no proof.
-            confidence: if case.ledger.faithful {
-                finding.confidence
-            } else {
-                finding.confidence.min(Confidence::Likely)
-            },
+            title: rule.title(course.lang).to_owned(),
+            confidence: finding.confidence,
             evidence: finding.evidence,
+            distinguish: rule.distinguish(course.lang).filter(|_| !alone).map(str::to_owned),
             docs: format!("nanscope rules {}", rule.id()),
         })
         .collect()
+}
+
+/// The stronger of what a rule finds in the replay and over the steps.
+fn finding(rule: &dyn rules::Rule, course: &Course) -> Option<rules::Finding> {
+    let mut at_origin = course.case.and_then(|case| rule.check(case));
+    if let Some(finding) = &mut at_origin
+        && !course.ledger.faithful
+    {
+        // What was seen in a replay that differs from the run is no proof.
+        finding.confidence = finding.confidence.min(Confidence::Likely);
+    }
+    at_origin.into_iter().chain(rule.over_steps(course)).max_by_key(rules::Finding::rank)
 }
 
 fn origin(case: &Case) -> Origin {

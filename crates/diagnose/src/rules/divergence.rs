@@ -1,6 +1,7 @@
-use nanscope_lang::say;
+use nanscope_lang::{Lang, say};
+use nanscope_trace::schema::{AlarmKind, PastStep};
 
-use crate::case::Case;
+use crate::course::Course;
 use crate::rules::Finding;
 use crate::text;
 
@@ -38,34 +39,85 @@ rule! {
     /// ```
     "손실과 기울기가 스텝마다 커져 형식의 범위를 벗어남",
     "학습률을 낮추거나 워밍업을 두고, 입력의 스케일을 맞추거나 기울기 노름을 클리핑하십시오",
-    check
+    steps check;
+    apart "run the same steps with a tenth of the learning rate: growth that stays is not the learning rate's",
+    "학습률을 10분의 1로 낮추어 같은 스텝을 실행해 보십시오: 그래도 커지면 학습률 때문이 아닙니다"
 }
 
-/// Factor over the recorded steps from which growth is divergence.
+/// Factor over the remembered steps from which growth is divergence, and the norm that it must have reached.
 const GROWTH: f64 = 1e6;
+/// Inputs of the origin this large have grown with the rest: the operator only came first.
+const EXTREME: f64 = 1e4;
+/// Steps back from the trip that are looked at.
+const STEPS: usize = 32;
 
-fn check(case: &Case) -> Option<Finding> {
-    let history = case.ledger.facts.get("history")?.as_array()?;
-    let norms: Vec<f64> = history.iter().filter_map(|step| step.get("grad_norm")?.as_f64()).filter(|x| *x > 0.0).collect();
-    let (first, last) = (*norms.first()?, *norms.last()?);
-    let rising = norms.windows(2).filter(|w| w[1] > w[0]).count() + 1 >= norms.len().saturating_sub(norms.len() / 4);
-    if norms.len() < 2 || !rising || last < first * GROWTH.min(10f64.powi(2 * norms.len() as i32)) || last < 1e6 {
+fn check(course: &Course) -> Option<Finding> {
+    let lang = course.lang;
+    let (growths, from) = match course.alarm(AlarmKind::Divergence) {
+        Some(alarm) => {
+            let steps = alarm.seen.saturating_sub(alarm.step).max(1);
+            let growth = |from, to| Some(Growth { from: alarm.fact(from)?, to: alarm.fact(to)?, steps });
+            ([growth("loss_from", "loss_to"), growth("norm_from", "norm_to")], alarm.step)
+        }
+        None => {
+            let (norm, first) = remembered(course)?;
+            ([None, Some(norm)], first)
+        }
+    };
+    let [loss, norm] = &growths;
+    let mut evidence: Vec<String> = vec![];
+    evidence.extend(loss.as_ref().map(|growth| growth.sentence(lang.pick("loss", "손실"), lang)));
+    evidence.extend(norm.as_ref().map(|growth| growth.sentence(lang.pick("gradient norm", "기울기 노름"), lang)));
+    evidence.push(say!(lang, "it began at step {from}", "스텝 {from}에서 시작됨"));
+    if let Some(lr) = course.lr().map(text::number) {
+        evidence.push(say!(lang, "the learning rate is {lr}", "학습률은 {lr}"));
+    }
+    if course.tripped_on(AlarmKind::Divergence) {
+        return Finding::proved(8, evidence);
+    }
+    match course.case {
+        // An operator whose arguments are as large as ever must be named first.
+        Some(case) if case.largest_input().is_some_and(|largest| largest < EXTREME) => Finding::likely(3, evidence),
+        Some(_) => Finding::proved(8, evidence),
+        None => Finding::likely(8, evidence),
+    }
+}
+
+struct Growth {
+    from: f64,
+    to: f64,
+    steps: u64,
+}
+
+impl Growth {
+    fn sentence(&self, what: &str, lang: Lang) -> String {
+        let factor = (self.to / self.from).powf(1.0 / self.steps as f64);
+        say!(
+            lang,
+            "the {what} grew from {from} to {to} over {steps} steps, by a factor of {factor} per step",
+            "{what}: {steps}개 스텝 동안 {from}에서 {to}까지, 스텝마다 {factor}배로 커짐",
+            from = text::number(self.from),
+            to = text::number(self.to),
+            steps = self.steps,
+            factor = text::number(factor)
+        )
+    }
+}
+
+/// Growth of the gradient norm over the latest steps, and its first step, where no alarm was given: a run may leave its format
+/// within few steps.
+fn remembered(course: &Course) -> Option<(Growth, u64)> {
+    let norm = |past: &PastStep| past.grad_norm.map(|norm| norm.0).filter(|norm| norm.is_finite() && *norm > 0.0);
+    let mut latest: Vec<(u64, f64)> = course.steps().rev().filter_map(|past| Some((past.step, norm(past)?))).take(STEPS).collect();
+    latest.reverse();
+    // What came before the growth says nothing of it.
+    let lowest = (0..latest.len()).min_by(|&a, &b| latest[a].1.total_cmp(&latest[b].1))?;
+    let norms = &latest[lowest..];
+    let ((first, from), (_, to)) = (*norms.first()?, *norms.last()?);
+    let count = norms.len();
+    let rising = norms.windows(2).filter(|pair| pair[1].1 > pair[0].1).count() + 1 >= count - count / 4;
+    if count < 2 || !rising || to < from * GROWTH.min(10f64.powi(2 * count as i32)) || to < 1e6 {
         return None;
     }
-    let per_step = (last / first).powf(1.0 / (norms.len() - 1) as f64);
-    let mut evidence = vec![
-        say!(
-            case.lang,
-            "the gradient norm grew from {first} to {last} over {steps} steps",
-            "{steps}개 스텝 동안 기울기 노름이 {first}에서 {last}까지 커짐",
-            first = text::number(first),
-            last = text::number(last),
-            steps = norms.len()
-        ),
-        say!(case.lang, "a factor of {} per step", "스텝마다 {}배", text::number(per_step)),
-    ];
-    if let Some(lr) = case.fact("optimizer.lr") {
-        evidence.push(say!(case.lang, "the learning rate is {}", "학습률: {}", text::number(lr)));
-    }
-    Finding::sure(true, 8, evidence)
+    Some((Growth { from, to, steps: count as u64 - 1 }, first))
 }

@@ -4,6 +4,7 @@ use nanscope_lang::Lang;
 use nanscope_trace::schema::{Cause, Confidence, Fix, Safety};
 
 use crate::case::Case;
+use crate::course::Course;
 
 /// What a rule found in a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,15 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// What findings are ordered by, the highest first.
+    pub(crate) fn rank(&self) -> (Confidence, u8) {
+        (self.confidence, self.weight)
+    }
+
+    fn possible(weight: u8, evidence: Vec<String>) -> Option<Finding> {
+        Some(Finding { confidence: Confidence::Possible, weight, evidence })
+    }
+
     fn proved(weight: u8, evidence: Vec<String>) -> Option<Finding> {
         Some(Finding { confidence: Confidence::Proved, weight, evidence })
     }
@@ -41,16 +51,46 @@ pub trait Rule: Sync {
     fn page(&self, lang: Lang) -> String;
     /// What to try, one sentence.
     fn advice(&self, lang: Lang) -> &'static str;
-    /// The finding, if this cause is at work.
-    fn check(&self, case: &Case) -> Option<Finding>;
+    /// What would tell this cause from others that are as likely, one sentence.
+    fn distinguish(&self, _lang: Lang) -> Option<&'static str> {
+        None
+    }
+    /// The finding at a located origin, if this cause is at work there.
+    fn check(&self, _case: &Case) -> Option<Finding> {
+        None
+    }
+    /// The finding over the steps of the run, located or not. It rests on what the run itself showed, not on a replay.
+    fn over_steps(&self, _course: &Course) -> Option<Finding> {
+        None
+    }
 }
 
-/// Declares a rule: the page as doc comment, title and advice, once in each language, and the function that checks.
+/// Declares a rule: the page as doc comment, title and advice, once in each language, and the function that checks:
+/// `check` at an origin, `steps check` over the steps, or `check; steps over`. A sentence that tells the cause from others may
+/// follow: `; apart "en", "ko"`.
 macro_rules! rule {
+    (@parts $check:ident $(; $($more:tt)+)?) => {
+        fn check(&self, case: &$crate::case::Case) -> Option<$crate::rules::Finding> {
+            $check(case)
+        }
+        $(rule! { @parts $($more)+ })?
+    };
+    (@parts steps $check:ident $(; $($more:tt)+)?) => {
+        fn over_steps(&self, course: &$crate::course::Course) -> Option<$crate::rules::Finding> {
+            $check(course)
+        }
+        $(rule! { @parts $($more)+ })?
+    };
+    (@parts apart $en:literal, $ko:literal $(; $($more:tt)+)?) => {
+        fn distinguish(&self, lang: nanscope_lang::Lang) -> Option<&'static str> {
+            Some(lang.pick($en, $ko))
+        }
+        $(rule! { @parts $($more)+ })?
+    };
     (
         $(#[doc = $page:literal])+ $name:ident, $id:literal, $title:literal, $advice:literal,
         $(#[doc = $page_ko:literal])+ $title_ko:literal, $advice_ko:literal,
-        $check:ident
+        $($parts:tt)+
     ) => {
         $(#[doc = $page])+
         pub(super) struct $name;
@@ -69,9 +109,7 @@ macro_rules! rule {
             fn advice(&self, lang: nanscope_lang::Lang) -> &'static str {
                 lang.pick($advice, $advice_ko)
             }
-            fn check(&self, case: &$crate::case::Case) -> Option<$crate::rules::Finding> {
-                $check(case)
-            }
+            rule! { @parts $($parts)+ }
         }
     };
 }
@@ -91,6 +129,7 @@ rules! {
     bad_input::BadInput,
     buffer_reused::BufferReused,
     cancellation::Cancellation,
+    dead_units::DeadUnits,
     degenerate_decomposition::DegenerateDecomposition,
     divergence::Divergence,
     division_by_zero::DivisionByZero,
@@ -103,9 +142,11 @@ rules! {
     infeasible_target::InfeasibleTarget,
     infinite_derivative::InfiniteDerivative,
     log_of_zero::LogOfZero,
+    loss_scale_collapse::LossScaleCollapse,
     loss_scale_overflow::LossScaleOverflow,
     mask_constant_overflow::MaskConstantOverflow,
     masked_class_in_loss::MaskedClassInLoss,
+    missing_zero_grad::MissingZeroGrad,
     negative_argument::NegativeArgument,
     optimizer_epsilon::OptimizerEpsilon,
     poisoned_state::PoisonedState,
@@ -114,6 +155,7 @@ rules! {
     underflow::Underflow,
     uninitialised_memory::UninitialisedMemory,
     where_gradient_trap::WhereGradientTrap,
+    zero_learning_rate::ZeroLearningRate,
     zero_times_infinity::ZeroTimesInfinity,
 }
 

@@ -11,6 +11,7 @@ mod more;
 mod notes;
 mod number;
 mod operand;
+mod spot;
 mod trip;
 
 pub(crate) use chain::{Row, chain};
@@ -19,7 +20,7 @@ pub(crate) use fix::{proof, safety};
 pub(crate) use footer::footer;
 pub(crate) use heading::Heading;
 pub(crate) use headline::{confidence, finite, headline};
-pub(crate) use label::label;
 pub(crate) use more::tells_more;
 pub(crate) use notes::notes;
 pub use number::number;
+pub(crate) use spot::{Spot, spot};

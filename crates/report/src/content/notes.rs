@@ -21,6 +21,9 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     for evidence in report.causes.iter().take(1).flat_map(|cause| &cause.evidence) {
         add(lang.pick("because", "근거"), evidence.clone());
     }
+    if let Some(apart) = report.causes.first().and_then(|cause| cause.distinguish.as_ref()) {
+        add(lang.pick("to be sure", "확인 방법"), apart.clone());
+    }
     if let Some(origin) = &report.origin {
         for input in &origin.inputs {
             add(&say!(lang, "input {}", "입력 {}", input.name), operand(input, lang));

@@ -1,22 +1,30 @@
 use nanscope_lang::{Lang, say};
-use nanscope_trace::schema::{TripSummary, Where};
+use nanscope_trace::schema::{AlarmKind, TripSummary, Where};
 
 /// `the gradient of encoder.weight was nan at step 4`.
 pub(crate) fn trip(trip: &TripSummary, world_size: u32, lang: Lang) -> String {
     let what = what(trip, lang);
     let TripSummary { step, rank, .. } = trip;
-    if world_size > 1 {
-        say!(
-            lang,
-            "{what} at step {step} on rank {rank} of {world_size}",
-            "스텝 {step}, 랭크 {rank} (전체 {world_size}개): {what}"
-        )
+    let of_rank = if world_size > 1 {
+        say!(lang, " on rank {rank} of {world_size}", ", 랭크 {rank} (전체 {world_size}개)")
     } else {
-        say!(lang, "{what} at step {step}", "스텝 {step}: {what}")
+        String::new()
+    };
+    match trip.seen {
+        Some(seen) => say!(
+            lang,
+            "{what} from step {step} on, certain at step {seen}{of_rank}",
+            "스텝 {step}부터 (스텝 {seen}에서 확인됨){of_rank}: {what}"
+        ),
+        None => say!(lang, "{what} at step {step}{of_rank}", "스텝 {step}{of_rank}: {what}"),
     }
 }
 
-fn what(trip: &TripSummary, lang: Lang) -> String {
+/// Without step and rank.
+pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
+    if let Some(alarm) = trip.alarm {
+        return over_steps(alarm, lang).to_owned();
+    }
     let kind = &trip.kind;
     let name = trip.name.as_deref();
     match (trip.where_, name) {
@@ -42,6 +50,7 @@ fn what(trip: &TripSummary, lang: Lang) -> String {
         (Where::Trend, None) => {
             lang.pick("loss or gradient norm left its trend", "손실이나 기울기 노름이 추세를 벗어남").into()
         }
+        (Where::Rate, _) => lang.pick("the learning rate was 0", "학습률이 0이었음").into(),
         (Where::Recompute, Some(name)) => say!(
             lang,
             "`{name}` computed something else when it was run again",
@@ -52,5 +61,22 @@ fn what(trip: &TripSummary, lang: Lang) -> String {
             .into(),
         (Where::Rank, Some(name)) => say!(lang, "ranks disagree about `{name}`", "`{name}`의 값이 랭크마다 다름"),
         (Where::Rank, None) => lang.pick("ranks disagree", "값이 랭크마다 다름").into(),
+    }
+}
+
+fn over_steps(alarm: AlarmKind, lang: Lang) -> &'static str {
+    match alarm {
+        AlarmKind::Divergence => {
+            lang.pick("loss and gradients grew from step to step", "손실과 기울기가 스텝마다 커짐")
+        }
+        AlarmKind::LossScaleCollapse => lang.pick("the loss scale kept falling", "손실 스케일이 계속 떨어짐"),
+        AlarmKind::SilentZero => lang.pick("every gradient was exactly 0", "모든 기울기가 정확히 0"),
+        AlarmKind::PileUp => {
+            lang.pick("gradients of earlier steps were not zeroed", "이전 스텝의 기울기가 지워지지 않음")
+        }
+        AlarmKind::ZeroRate => lang.pick("the learning rate was 0", "학습률이 0"),
+        AlarmKind::DeadUnits => {
+            lang.pick("some parameters had a gradient of exactly 0", "일부 파라미터의 기울기가 정확히 0")
+        }
     }
 }

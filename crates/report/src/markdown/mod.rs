@@ -5,7 +5,7 @@ mod escape;
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{Place, Report, Verdict};
 
-use crate::content::{self, Heading, Row};
+use crate::content::{self, Heading, Row, Spot};
 use escape::{block, code, text};
 
 /// The report as Markdown, ended by a line end.
@@ -41,9 +41,9 @@ fn headline(report: &Report, lang: Lang) -> String {
 }
 
 fn frame(report: &Report, lang: Lang) -> Option<String> {
-    let origin = report.origin.as_ref()?;
-    let found = text(&content::label(origin, lang));
-    let Some(place) = &origin.place else { return Some(found) };
+    let Spot { place, label } = content::spot(report, lang)?;
+    let found = text(&label);
+    let Some(place) = place else { return Some(found) };
     let Place { file, line, .. } = place;
     let at = code(&format!("{file}:{line}"));
     Some(match place.code.as_deref().map(str::trim).filter(|line| !line.is_empty()) {
@@ -56,7 +56,8 @@ fn others(report: &Report, lang: Lang) -> Option<String> {
     let lines = report.causes.iter().skip(1).map(|cause| {
         let sure = content::confidence(cause.confidence, lang);
         let evidence: String = cause.evidence.iter().map(|evidence| format!("; {}", text(evidence))).collect();
-        format!("{}: {} ({sure}){evidence}", code(&cause.id), text(&cause.title))
+        let apart = cause.distinguish.as_ref().map(|apart| format!("; *{}*", text(apart))).unwrap_or_default();
+        format!("{}: {} ({sure}){evidence}{apart}", code(&cause.id), text(&cause.title))
     });
     titled(Heading::Others, lang, list(lines))
 }

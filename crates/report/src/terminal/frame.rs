@@ -3,7 +3,7 @@ use nanscope_lang::Lang;
 use nanscope_trace::schema::Report;
 
 use super::{Options, safe::safe, source::source};
-use crate::content;
+use crate::content::{self, Spot};
 
 /// Headline, source line and facts, as rustc would draw them.
 pub(super) fn frame(report: &Report, options: &Options, lang: Lang) -> String {
@@ -13,9 +13,9 @@ pub(super) fn frame(report: &Report, options: &Options, lang: Lang) -> String {
         title = title.id(safe(id));
     }
     let mut group = Group::with_title(title);
-    if let Some(origin) = &report.origin {
-        let label = safe(&content::label(origin, lang));
-        match origin.place.as_ref().map(|place| (place, source(place))) {
+    if let Some(Spot { place, label }) = content::spot(report, lang) {
+        let label = safe(&label);
+        match place.map(|place| (place, source(place))) {
             Some((place, Some((line, span)))) => {
                 let annotation = AnnotationKind::Primary.span(span).label(label);
                 let snippet = Snippet::source(line).line_start(place.line.max(1) as usize).path(safe(&place.file));

@@ -21,7 +21,7 @@ pub(super) fn others(report: &Report, paint: Paint, lang: Lang) -> Option<String
     for cause in report.causes.iter().skip(1) {
         let sure = content::confidence(cause.confidence, lang);
         lines.push(safe(&format!("  {}: {} ({sure})", cause.id, cause.title)));
-        lines.extend(cause.evidence.iter().map(|evidence| safe(&format!("    {evidence}"))));
+        lines.extend(cause.evidence.iter().chain(&cause.distinguish).map(|text| safe(&format!("    {text}"))));
     }
     section(paint, Heading::Others.text(lang), lines)
 }

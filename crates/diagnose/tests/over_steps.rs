@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use nanscope_diagnose::monitor::trip;
-use nanscope_diagnose::{Monitor, Signals, report};
+use nanscope_diagnose::{Input, Monitor, Signals, report};
 use nanscope_lang::Lang;
 use nanscope_report::{Options, markdown, terminal};
 use nanscope_trace::schema::*;
@@ -166,6 +166,53 @@ fn growth_comes_before_the_operator_only_where_its_inputs_have_grown_too() {
     let report = overflow_after_growth(95.0);
     assert_eq!(ids(&report), ["exp-overflow", "divergence"]);
     assert!(report.causes.iter().any(|cause| cause.distinguish.is_some()));
+}
+
+/// A batch of 4 samples with 2 features at each step; the last has an outlier in sample 2, and an operator that met it leaves
+/// float32 at this row.
+fn outlier(batches: u64, row: u64) -> (Trip, Ledger) {
+    let mut monitor = Monitor::new();
+    for at in 0..batches {
+        let mut numbers: [f32; 8] = std::array::from_fn(|i| (i as f32 + at as f32).sin());
+        if at + 1 == batches {
+            numbers[2 * 2 + 1] = 8.2e12;
+        }
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let view = nanscope_numeric::View::of_bytes(&bytes, nanscope_numeric::Dtype::Float32);
+        monitor.inputs(at, &[Input { slot: 0, view, shape: &[4, 2] }]);
+        if at + 1 < batches {
+            monitor.observe(&step(at));
+        }
+    }
+    monitor.name_inputs(vec!["argument x of Net.forward".into()]);
+    let mut exp = entry("aten.exp.default", Phase::Forward, "float32", [95.0, 0.0]);
+    exp.outputs[0].counts = Some(Counts { posinf: 1, ..Counts::default() });
+    exp.outputs[0].index = Some(vec![row, 0]);
+    exp.inputs[0].value = Some(Num(95.0));
+    let ledger = Ledger {
+        entries: vec![exp],
+        faithful: true,
+        method: "tape".into(),
+        history: Some(monitor.history()),
+        ..Ledger::default()
+    };
+    let trip = serde_json::json!({"step": batches - 1, "rank": 0, "where": "loss", "kind": "inf", "entry": 0});
+    (serde_json::from_value(trip).unwrap(), ledger)
+}
+
+#[test]
+fn outlier_input() {
+    shown("outlier_input", outlier(30, 2), Verdict::Nonfinite, "outlier-input");
+    let (trip, ledger) = outlier(3, 2);
+    let report = told(&trip, &ledger, Lang::En);
+    assert_eq!((&report.causes[0].id[..], report.causes[0].confidence), ("outlier-input", Confidence::Proved));
+}
+
+#[test]
+fn an_outlier_in_another_sample_comes_after_the_operator() {
+    let (trip, ledger) = outlier(30, 3);
+    let ids: Vec<_> = told(&trip, &ledger, Lang::En).causes.into_iter().map(|cause| cause.id).collect();
+    assert_eq!(ids, ["exp-overflow", "outlier-input"]);
 }
 
 #[test]

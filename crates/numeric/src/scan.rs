@@ -135,4 +135,4 @@ fn first_bad_of<T: Kernel>(view: &View) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

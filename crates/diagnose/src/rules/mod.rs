@@ -149,6 +149,7 @@ rules! {
     missing_zero_grad::MissingZeroGrad,
     negative_argument::NegativeArgument,
     optimizer_epsilon::OptimizerEpsilon,
+    outlier_input::OutlierInput,
     poisoned_state::PoisonedState,
     single_element_spread::SingleElementSpread,
     singular_matrix::SingularMatrix,

@@ -9,10 +9,10 @@ pub(crate) fn trip(trip: &TripSummary, world_size: u32, lang: Lang) -> String {
         say!(
             lang,
             "{what} at step {step} on rank {rank} of {world_size}",
-            "스텝 {step}, 랭크 {rank} (전체 {world_size}개): {what}"
+            "스텝 {step}, 랭크 {rank} (전체 {world_size}개)에서 {what}"
         )
     } else {
-        say!(lang, "{what} at step {step}", "스텝 {step}: {what}")
+        say!(lang, "{what} at step {step}", "스텝 {step}에서 {what}")
     }
 }
 

@@ -15,6 +15,7 @@ __all__ = [
     "census",
     "counts",
     "diagnose",
+    "locale",
     "main",
     "parse",
     "render",
@@ -42,6 +43,8 @@ class Command:
     def json(self, /) -> str | None: ...
     @property
     def kind(self, /) -> str: ...
+    @property
+    def lang(self, /) -> str: ...
     @property
     def module(self, /) -> str | None: ...
     @property
@@ -176,11 +179,17 @@ def counts(tensor: Any) -> tuple[int, int, int, float | None] | None:
     its two parts. Raises RuntimeError when torch has not been imported.
     """
 
-def diagnose(info: str, trip: str | None, ledger: str | None, end: str) -> str:
+def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: str = "en") -> str:
     """
-    The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+    The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
+    for a run in which nothing was found.
 
-    Raises `ValueError` when a text is not what the schema says.
+    Raises `ValueError` when a text is not what the schema says, or there is no such language.
+    """
+
+def locale() -> str:
+    """
+    The language that the environment asks for: `"en"` or `"ko"`.
     """
 
 def main(argv: SupportsGetItem[int, str]) -> int:
@@ -197,11 +206,13 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
     """
 
-def render(report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None) -> str:
+def render(
+    report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en"
+) -> str:
     """
-    A report (JSON) as text for a terminal.
+    A report (JSON) as text for a terminal, in the language `lang` but for texts that the report holds already.
 
-    Raises `ValueError` when it is no report.
+    Raises `ValueError` when it is no report, or there is no such language.
     """
 
 def scan(tensors: list) -> Pass:

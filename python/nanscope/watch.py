@@ -48,9 +48,7 @@ class Scope:
             raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
         if lang not in (None, "en", "ko"):
             raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
-        self._options: dict[str, Any] = {
-            "on_trip": on_trip, "out": out, "diagnose_first": diagnose_first, "lang": lang
-        }
+        self._options: dict[str, Any] = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first, "lang": lang}
         self._quiet = quiet
         self._watcher: Watcher | None = None
         self.report: dict[str, Any] | None = None

@@ -13,7 +13,8 @@ fn lang(name: &str) -> PyResult<Lang> {
     name.parse().map_err(|error: nanscope_lang::UnknownLang| PyValueError::new_err(error.to_string()))
 }
 
-/// The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+/// The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
+/// for a run in which nothing was found.
 ///
 /// Raises `ValueError` when a text is not what the schema says, or there is no such language.
 #[pyfunction]

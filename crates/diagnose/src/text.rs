@@ -83,7 +83,7 @@ pub(crate) fn data(name: &str, lang: Lang) -> String {
         "a number in the program" => "프로그램 안의 숫자".to_owned(),
         "a tensor made outside the step" => "스텝 밖에서 만들어진 텐서".to_owned(),
         _ => match name.strip_prefix("argument ").and_then(|rest| rest.split_once(" of ")) {
-            Some((argument, function)) => format!("{function} 인자 {argument}"),
+            Some((argument, function)) => format!("{function}의 인자 {argument}"),
             None => name.to_owned(),
         },
     }

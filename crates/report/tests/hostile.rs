@@ -79,9 +79,11 @@ fn what_is_absent_is_not_missed() {
 
 #[test]
 fn colour_changes_no_word() {
-    for (name, report) in samples::all() {
-        let plain = terminal::render(&report, &Options { width: Some(100), ..Options::default() }, Lang::En);
-        let coloured = terminal::render(&report, &Options { colour: true, width: Some(100), folder: None }, Lang::En);
+    let korean = ("korean", samples::korean::half_overflow(), Lang::Ko);
+    let english = samples::all().into_iter().map(|(name, report)| (name, report, Lang::En));
+    for (name, report, lang) in english.chain([korean]) {
+        let plain = terminal::render(&report, &Options { width: Some(100), ..Options::default() }, lang);
+        let coloured = terminal::render(&report, &Options { colour: true, width: Some(100), folder: None }, lang);
         assert!(coloured.contains('\u{1b}'), "{name}");
         assert_eq!(without_colour(&coloured), plain, "{name}");
     }

@@ -21,6 +21,14 @@ fn as_markdown() {
 }
 
 #[test]
+fn in_korean() {
+    let report = samples::korean::half_overflow();
+    let options = Options { width: Some(100), folder: Some("nanscope-runs/1".into()), ..Options::default() };
+    insta::assert_snapshot!("korean.text", terminal::render(&report, &options, Lang::Ko));
+    insta::assert_snapshot!("korean.md", markdown::render(&report, Lang::Ko));
+}
+
+#[test]
 fn json_comes_back_as_it_went() {
     for (name, report) in samples::all() {
         let text = json::render(&report);

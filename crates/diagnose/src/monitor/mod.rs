@@ -160,6 +160,11 @@ impl Monitor {
         }
     }
 
+    /// Every alarm that was given, in order.
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
     /// All that is remembered.
     pub fn history(&self) -> History {
         let mut steps: Vec<_> = self.tracks.iter().flat_map(|track| track.steps().cloned()).collect();

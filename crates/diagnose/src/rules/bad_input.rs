@@ -70,7 +70,7 @@ fn check(case: &Case) -> Option<Finding> {
         name = text::data(name, case.lang),
         bad = text::bad_of(arg, case.lang)
     )];
-    if let Some(at) = &arg.index {
+    if let Some(at) = arg.index.as_deref().filter(|at| !at.is_empty()) {
         evidence.push(say!(case.lang, "the first is at {}", "첫 위치: {}", text::index(at)));
     }
     Finding::proved(5, evidence)

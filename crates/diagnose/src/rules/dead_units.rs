@@ -97,13 +97,13 @@ fn of_parameters(alarm: &Alarm, lang: Lang) -> Option<Vec<String>> {
     if !alarm.names.is_empty() {
         let shown = alarm.names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         evidence.push(match alarm.fact("dead").unwrap_or(0.0) as usize - alarm.names.len().min(NAMED) {
-            0 => shown,
-            more => say!(lang, "{shown} and {more} more", "{shown} 외 {more}개"),
+            0 => say!(lang, "they are {shown}", "해당 파라미터: {shown}"),
+            more => say!(lang, "they are {shown} and {more} more", "해당 파라미터: {shown} 외 {more}개"),
         });
     }
     evidence.push(match alarm.fact("learned") {
-        Some(0.0) => lang.pick("they never had another", "0이 아니었던 적이 없음").to_owned(),
-        _ => lang.pick("they had others before", "그 전에는 0이 아니었음").to_owned(),
+        Some(0.0) => lang.pick("they never had a gradient other than 0", "0이 아닌 기울기가 나온 적이 없음").to_owned(),
+        _ => lang.pick("they had gradients other than 0 before", "그 전에는 0이 아닌 기울기가 있었음").to_owned(),
     });
     Some(evidence)
 }

@@ -64,7 +64,7 @@ fn check(course: &Course) -> Option<Finding> {
     )];
     evidence.push(match alarm.fact("lr_before").map(text::number) {
         Some(before) => say!(lang, "it was {before} before", "그 전의 학습률은 {before}"),
-        None => lang.pick("it never was anything else", "0이 아니었던 적이 없음").to_owned(),
+        None => lang.pick("it was 0 from the first step on", "첫 스텝부터 줄곧 0").to_owned(),
     });
     Finding::possible(5, evidence)
 }

@@ -14,9 +14,9 @@ pub(crate) fn trip(trip: &TripSummary, world_size: u32, lang: Lang) -> String {
         Some(seen) => say!(
             lang,
             "{what} from step {step} on, certain at step {seen}{of_rank}",
-            "스텝 {step}부터 (스텝 {seen}에서 확인됨){of_rank}: {what}"
+            "스텝 {step}부터{of_rank} {what} (스텝 {seen}에서 확인됨)"
         ),
-        None => say!(lang, "{what} at step {step}{of_rank}", "스텝 {step}{of_rank}: {what}"),
+        None => say!(lang, "{what} at step {step}{of_rank}", "스텝 {step}{of_rank}에서 {what}"),
     }
 }
 

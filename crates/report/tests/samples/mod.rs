@@ -4,6 +4,7 @@ mod backward;
 mod dark;
 mod data;
 mod forward;
+pub(crate) mod korean;
 mod quiet;
 
 use nanscope_numeric::Census;

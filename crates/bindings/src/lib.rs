@@ -3,6 +3,7 @@
 mod cli;
 mod diagnose;
 mod log;
+mod monitor;
 mod scan;
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ mod _core {
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]
     use super::log::Log;
+    #[pymodule_export]
+    use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
     use super::scan::{Pass, census, counts, scan};
     #[pymodule_export]

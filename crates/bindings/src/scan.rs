@@ -92,10 +92,10 @@ pub(crate) fn census(tensor: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 }
 
 /// torch's dtype objects, which live as long as the process: one is known by its address.
-struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
+pub(crate) struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
 
 impl Dtypes {
-    fn of_torch(py: Python<'_>) -> PyResult<&Dtypes> {
+    pub(crate) fn of_torch(py: Python<'_>) -> PyResult<&Dtypes> {
         static DTYPES: PyOnceLock<Dtypes> = PyOnceLock::new();
         DTYPES.get_or_try_init(py, || {
             let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?;
@@ -119,7 +119,7 @@ impl Dtypes {
 }
 
 /// Where a tensor's elements lie.
-struct Memory {
+pub(crate) struct Memory {
     address: usize,
     dtype: Dtype,
     extent: Extent,
@@ -135,7 +135,7 @@ enum Extent {
 impl Memory {
     /// `None` when the object has no CPU memory of its own in one of the known types. An exception of the object's
     /// own, as sparse and fake tensors raise, means the same; only what is no `Exception` (an interrupt) is an error.
-    fn of(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
+    pub(crate) fn of(tensor: &Bound<'_, PyAny>, dtypes: &Dtypes) -> PyResult<Option<Memory>> {
         match Memory::ask(tensor, dtypes) {
             Err(error) if error.is_instance_of::<PyException>(tensor.py()) => Ok(None),
             memory => memory,
@@ -165,7 +165,7 @@ impl Memory {
 
     /// # Safety
     /// The tensor must outlive the view.
-    unsafe fn view(&self) -> View<'_> {
+    pub(crate) unsafe fn view(&self) -> View<'_> {
         let start = std::ptr::with_exposed_provenance(self.address);
         match &self.extent {
             // SAFETY: torch says that these elements lie there, and the caller keeps the tensor.

@@ -5,8 +5,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-mod kernel;
-mod scalar;
+pub(crate) mod kernel;
+pub(crate) mod scalar;
 
 use std::ops::ControlFlow;
 

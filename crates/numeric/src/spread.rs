@@ -5,8 +5,14 @@
 
 use std::ops::ControlFlow;
 
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+use crate::dtype::Dtype;
 use crate::element::{CHUNK, Element, with_element};
 use crate::layout::Order;
+use crate::scan::kernel::Kernel;
+use crate::scan::scalar;
 use crate::view::View;
 
 /// Range and squares of the finite elements. Empty tensor: finite, count 0.
@@ -40,26 +46,6 @@ impl Spread {
     pub fn rms(&self) -> Option<f64> {
         (self.count > 0).then(|| (self.sum_squares / self.count as f64).sqrt())
     }
-
-    #[inline(always)]
-    fn add(&mut self, x: f64) {
-        let finite = x.is_finite();
-        self.finite &= finite;
-        self.count += u64::from(finite);
-        self.min = if finite && x < self.min { x } else { self.min };
-        self.max = if finite && x > self.max { x } else { self.max };
-        let x = if finite { x } else { 0.0 };
-        self.sum_squares += x * x;
-    }
-
-    #[inline(always)]
-    fn merge(&mut self, other: Spread) {
-        self.finite &= other.finite;
-        self.count += other.count;
-        self.min = if other.min < self.min { other.min } else { self.min };
-        self.max = if other.max > self.max { other.max } else { self.max };
-        self.sum_squares += other.sum_squares;
-    }
 }
 
 /// The spread of all elements; the parts of a complex element count as two.
@@ -67,62 +53,126 @@ pub fn spread(view: &View) -> Spread {
     features(view, view.len().max(1) * view.dtype().parts(), &mut [f64::INFINITY], &mut [f64::NEG_INFINITY])
 }
 
+/// Features that can be told apart.
+pub const FEATURES_MAX: usize = 1024;
+
 /// The spread of all elements, and of each feature its lowest and highest finite element, merged into `low` and `high`.
 ///
 /// Seen row-major, `inner` elements of one feature come side by side, then as many of the next; after the last feature the
 /// first comes again. So `inner` is 1 for features in the last dimension.
 ///
 /// # Panics
-/// When `low` and `high` differ in length or are empty, or `inner` is 0.
+/// When `low` and `high` differ in length, are empty or longer than [`FEATURES_MAX`], or `inner` is 0.
 pub fn features(view: &View, inner: usize, low: &mut [f64], high: &mut [f64]) -> Spread {
-    assert!(low.len() == high.len() && !low.is_empty() && inner > 0, "one place for each feature");
-    with_element!(view.dtype().part(), T => features_of::<T>(view, inner, low, high))
+    assert!(low.len() == high.len() && (1..=FEATURES_MAX).contains(&low.len()), "one place for each feature");
+    assert!(inner > 0, "a feature has elements");
+    match view.dtype().part() {
+        Dtype::Float32 => features_of::<f32, f32>(view, inner, low, high, |block, _| block),
+        Dtype::Float64 => features_of::<f64, f64>(view, inner, low, high, |block, _| block),
+        // Every 16-bit float is a float32.
+        Dtype::Float16 => features_of::<f16, f32>(view, inner, low, high, |block, buffer| {
+            block.convert_to_f32_slice(buffer);
+            buffer
+        }),
+        Dtype::BFloat16 => features_of::<bf16, f32>(view, inner, low, high, |block, buffer| {
+            block.convert_to_f32_slice(buffer);
+            buffer
+        }),
+        other => with_element!(other, T => features_of::<T, f64>(view, inner, low, high, |block, buffer| {
+            T::widen(block, buffer);
+            buffer
+        })),
+    }
 }
 
-fn features_of<T: Element>(view: &View, inner: usize, low: &mut [f64], high: &mut [f64]) -> Spread {
-    let mut state = Walk { inner, feature: 0, left: inner, low, high, total: Spread::default() };
-    view.blocks::<T>(Order::Logical, |block| {
-        let mut wide = [0.0; CHUNK];
+/// `read` gives a chunk of storage as numbers that can be compared, through a buffer of its length where it must.
+fn features_of<T: Kernel, N: Number>(
+    view: &View,
+    inner: usize,
+    low: &mut [f64],
+    high: &mut [f64],
+    read: impl for<'a> Fn(&'a [T], &'a mut [N]) -> &'a [N],
+) -> Spread {
+    let count = low.len();
+    let (mut lowest, mut highest) = ([N::ABOVE; FEATURES_MAX], [N::BELOW; FEATURES_MAX]);
+    let mut walk = Walk { inner, feature: 0, left: inner, low: &mut lowest[..count], high: &mut highest[..count] };
+    let mut total = Spread::default();
+    let repeat = view.blocks::<T>(Order::Logical, |block| {
+        let pass = T::pass(block).unwrap_or_else(|| scalar::pass(block));
+        total.finite &= pass.finite;
+        total.sum_squares += pass.sum_squares;
+        total.count += block.len() as u64;
+        if !pass.finite {
+            total.count -= block.iter().filter(|x| !x.to_f64().is_finite()).count() as u64;
+        }
+        let mut buffer = [N::ABOVE; CHUNK];
         for chunk in block.chunks(CHUNK) {
-            let numbers = &mut wide[..chunk.len()];
-            T::widen(chunk, numbers);
-            state.add(numbers);
+            let numbers = read(chunk, &mut buffer[..chunk.len()]);
+            if pass.finite { walk.add::<true>(numbers) } else { walk.add::<false>(numbers) }
         }
         ControlFlow::Continue(())
     });
-    state.total
+    debug_assert_eq!(repeat, 1, "in logical order every number is seen as often as it counts");
+    for feature in 0..count {
+        let (lowest, highest) = (lowest[feature].wide(), highest[feature].wide());
+        low[feature] = low[feature].min(lowest);
+        high[feature] = high[feature].max(highest);
+        (total.min, total.max) = (total.min.min(lowest), total.max.max(highest));
+    }
+    total
 }
 
-struct Walk<'a> {
+/// A float that the processor compares. Under flush-to-zero it takes subnormals for 0.
+trait Number: Copy + PartialOrd {
+    const BELOW: Self;
+    const ABOVE: Self;
+    fn wide(self) -> f64;
+    fn finite(self) -> bool;
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl Number for $type {
+            const BELOW: Self = <$type>::NEG_INFINITY;
+            const ABOVE: Self = <$type>::INFINITY;
+            #[inline(always)]
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn finite(self) -> bool {
+                self.is_finite()
+            }
+        }
+    )*};
+}
+
+numbers!(f32 f64);
+
+struct Walk<'a, N> {
     inner: usize,
     feature: usize,
     /// Elements until the next feature.
     left: usize,
-    low: &'a mut [f64],
-    high: &'a mut [f64],
-    total: Spread,
+    low: &'a mut [N],
+    high: &'a mut [N],
 }
 
-impl Walk<'_> {
-    fn add(&mut self, mut numbers: &[f64]) {
+impl<N: Number> Walk<'_, N> {
+    fn add<const FINITE: bool>(&mut self, mut numbers: &[N]) {
         if self.inner == 1 {
-            self.total.merge(block(numbers));
             while !numbers.is_empty() {
                 let row;
                 (row, numbers) = numbers.split_at(numbers.len().min(self.low.len() - self.feature));
                 let to = self.feature + row.len();
-                row_range(row, &mut self.low[self.feature..to], &mut self.high[self.feature..to]);
+                columns::<N, FINITE>(row, &mut self.low[self.feature..to], &mut self.high[self.feature..to]);
                 self.feature = if to == self.low.len() { 0 } else { to };
             }
         }
         while !numbers.is_empty() {
             let run;
             (run, numbers) = numbers.split_at(numbers.len().min(self.left));
-            let found = block(run);
-            self.total.merge(found);
-            let (low, high) = (&mut self.low[self.feature], &mut self.high[self.feature]);
-            *low = low.min(found.min);
-            *high = high.max(found.max);
+            range::<N, FINITE>(run, &mut self.low[self.feature], &mut self.high[self.feature]);
             self.left -= run.len();
             if self.left == 0 {
                 self.left = self.inner;
@@ -132,53 +182,55 @@ impl Walk<'_> {
     }
 }
 
+#[inline(always)]
+fn widen<N: Number, const FINITE: bool>(x: N, low: &mut N, high: &mut N) {
+    let counts = FINITE || x.finite();
+    *low = if counts && x < *low { x } else { *low };
+    *high = if counts && x > *high { x } else { *high };
+}
+
 macro_rules! also_for_avx2 {
-    ($(fn $name:ident / $vector:ident / $scalar:ident ($($arg:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {$(
+    ($(fn $name:ident / $vector:ident / $scalar:ident ($($arg:ident: $type:ty),*) $body:block)*) => {$(
         #[inline(always)]
-        fn $scalar($($arg: $type),*) $(-> $result)? $body
+        fn $scalar<N: Number, const FINITE: bool>($($arg: $type),*) $body
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn $vector($($arg: $type),*) $(-> $result)? {
-            $scalar($($arg),*)
+        fn $vector<N: Number, const FINITE: bool>($($arg: $type),*) {
+            $scalar::<N, FINITE>($($arg),*)
         }
 
-        fn $name($($arg: $type),*) $(-> $result)? {
+        fn $name<N: Number, const FINITE: bool>($($arg: $type),*) {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has what the function was compiled for.
-                return unsafe { $vector($($arg),*) };
+                return unsafe { $vector::<N, FINITE>($($arg),*) };
             }
-            $scalar($($arg),*)
+            $scalar::<N, FINITE>($($arg),*)
         }
     )*};
 }
 
 also_for_avx2! {
-    fn block / block_avx2 / block_scalar(numbers: &[f64]) -> Spread {
-        const LANES: usize = 8;
-        let mut lanes = [Spread::default(); LANES];
-        let (groups, rest) = numbers.as_chunks::<LANES>();
+    fn range / range_avx2 / range_scalar(run: &[N], low: &mut N, high: &mut N) {
+        const LANES: usize = 32;
+        let (mut lows, mut highs) = ([N::ABOVE; LANES], [N::BELOW; LANES]);
+        let (groups, rest) = run.as_chunks::<LANES>();
         for group in groups {
-            for (lane, x) in lanes.iter_mut().zip(group) {
-                lane.add(*x);
+            for lane in 0..LANES {
+                widen::<N, FINITE>(group[lane], &mut lows[lane], &mut highs[lane]);
             }
         }
-        for (lane, x) in lanes.iter_mut().zip(rest) {
-            lane.add(*x);
+        for lane in 0..LANES {
+            *low = if lows[lane] < *low { lows[lane] } else { *low };
+            *high = if highs[lane] > *high { highs[lane] } else { *high };
         }
-        let mut total = Spread::default();
-        for lane in lanes {
-            total.merge(lane);
-        }
-        total
+        rest.iter().for_each(|x| widen::<N, FINITE>(*x, low, high));
     }
 
-    fn row_range / row_range_avx2 / row_range_scalar(row: &[f64], low: &mut [f64], high: &mut [f64]) {
+    fn columns / columns_avx2 / columns_scalar(row: &[N], low: &mut [N], high: &mut [N]) {
         for ((x, low), high) in row.iter().zip(low).zip(high) {
-            let finite = x.is_finite();
-            *low = if finite && *x < *low { *x } else { *low };
-            *high = if finite && *x > *high { *x } else { *high };
+            widen::<N, FINITE>(*x, low, high);
         }
     }
 }
@@ -273,9 +325,15 @@ mod tests {
         }
 
         #[test]
-        fn both_ways_to_compile_agree_to_the_bit(numbers in prop::collection::vec(any::<f64>(), 0..100)) {
-            let (by_processor, scalar) = (block(&numbers), block_scalar(&numbers));
-            prop_assert_eq!(format!("{by_processor:?}"), format!("{scalar:?}"));
+        fn both_ways_to_compile_agree_to_the_bit(numbers in prop::collection::vec(any::<f64>(), 1..100)) {
+            let places = |x: f64| vec![x; numbers.len()];
+            let (mut low, mut high) = (places(f64::INFINITY), places(f64::NEG_INFINITY));
+            let (mut scalar_low, mut scalar_high) = (low.clone(), high.clone());
+            range::<f64, false>(&numbers, &mut low[0], &mut high[0]);
+            range_scalar::<f64, false>(&numbers, &mut scalar_low[0], &mut scalar_high[0]);
+            columns::<f64, false>(&numbers, &mut low, &mut high);
+            columns_scalar::<f64, false>(&numbers, &mut scalar_low, &mut scalar_high);
+            prop_assert_eq!((low, high), (scalar_low, scalar_high));
         }
     }
 

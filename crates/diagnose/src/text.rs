@@ -66,7 +66,12 @@ pub(crate) fn source(source: &Source, lang: Lang) -> String {
     match source {
         Source::Param { name, .. } => say!(lang, "parameter {name}", "파라미터 {name}"),
         Source::Buffer { name } => say!(lang, "buffer {name}", "버퍼 {name}"),
-        Source::State { name } => say!(lang, "optimizer state {name}", "옵티마이저 상태 {name}"),
+        Source::State { name } => {
+            // `exp_avg of encoder.weight`
+            let (key, of) = name.split_once(" of ").unwrap_or((name, ""));
+            let korean = if of.is_empty() { key.to_owned() } else { format!("{of}의 {key}") };
+            say!(lang, "optimizer state {}", "옵티마이저 상태 {}", lang.pick(name, &korean))
+        }
         Source::Unwritten { .. } => {
             lang.pick("memory that was never written", "한 번도 값이 쓰이지 않은 메모리").to_owned()
         }

@@ -336,6 +336,16 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
             none(),
         ),
         (
+            "poisoned-state",
+            vec![entry(
+                "mul_",
+                vec![tensor("self", NAN, source(json!({"kind": "state", "name": "exp_avg of fc.weight"})))],
+                out(NAN),
+                json!({"phase": "optimizer"}),
+            )],
+            none(),
+        ),
+        (
             "single-element-spread",
             vec![entry(
                 "std",

@@ -26,7 +26,11 @@ pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
         return over_steps(alarm, lang).to_owned();
     }
     let kind = &trip.kind;
-    let name = trip.name.as_deref();
+    let name = trip.name.as_deref().map(|name| match name {
+        // The one name that is a phrase.
+        "a tensor without a name" => lang.pick(name, "이름 없는 텐서"),
+        name => name,
+    });
     match (trip.where_, name) {
         (Where::Loss, _) => say!(lang, "the loss was {kind}", "손실이 {kind}"),
         (Where::Gradient, Some(name)) => {

@@ -8,8 +8,10 @@ from typing import Any, Final, SupportsFloat, SupportsIndex, final
 from _typeshed import SupportsGetItem
 
 __all__ = [
+    "Alarm",
     "Command",
     "Log",
+    "Monitor",
     "Pass",
     "__version__",
     "census",
@@ -24,6 +26,32 @@ __all__ = [
 ]
 
 __version__: Final[str]
+
+@final
+class Alarm:
+    """
+    What shows over several steps while every value is still finite.
+    """
+    @property
+    def index(self, /) -> int:
+        """
+        Its position among all alarms of the monitor.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        `divergence`, `loss-scale-collapse`, `silent-zero`, `pile-up`, `zero-rate` or `dead-units`.
+        """
+    @property
+    def seen(self, /) -> int:
+        """
+        Where it was certain.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Where it began.
+        """
 
 @final
 class Command:
@@ -130,6 +158,70 @@ class Log:
         Writes `report.json` into the folder, whole or not at all.
 
         Raises `ValueError` for JSON that is no report, `OSError` when it cannot be written.
+        """
+
+@final
+class Monitor:
+    """
+    The memory of one run. Bounded; safe to use from several threads.
+    """
+    def __new__(cls, /) -> Monitor:
+        """
+        A monitor that has seen nothing.
+        """
+    def history_json(self, /) -> str:
+        """
+        All that is remembered, as JSON: `history` of a ledger.
+        """
+    def inputs(
+        self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None
+    ) -> None:
+        """
+        Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
+
+        `slots` says which input each tensor is (0 to 31, the same number for the same argument at every step); without it
+        their order does. What cannot be read in place is left out. Torch functions may be intercepted by a mode or subclass:
+        call with those disabled. Raises RuntimeError when torch has not been imported, ValueError when `slots` are not as
+        many as `tensors`.
+        """
+    def name_inputs(self, /, names: SupportsGetItem[int, str]) -> None:
+        """
+        Names of the inputs by slot, as the ledger calls them: `argument x of Net.forward`.
+        """
+    def name_parameters(self, /, optimizer: SupportsIndex, names: SupportsGetItem[int, str]) -> None:
+        """
+        Names of an optimizer's parameters, in its order. For alarms given so far.
+        """
+    def observe(
+        self,
+        /,
+        step: SupportsIndex,
+        optimizer: SupportsIndex = 0,
+        loss: SupportsFloat | SupportsIndex | None = None,
+        grad_norm: SupportsFloat | SupportsIndex | None = None,
+        grad_max: SupportsFloat | SupportsIndex | None = None,
+        groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ...,
+        tensors: SupportsIndex = 0,
+        zeros: SupportsGetItem[int, SupportsIndex] = ...,
+        lr: SupportsFloat | SupportsIndex | None = None,
+        scale: SupportsFloat | SupportsIndex | None = None,
+        skipped: bool = False,
+        carried: bool = False,
+    ) -> Alarm | None:
+        """
+        Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
+
+        `optimizer` counts from 0 in the order in which optimizers were first seen. `groups` are the gradient norms of the
+        parameter groups, `tensors` the number of gradients, `zeros` the positions, ascending, of the parameters whose
+        gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
+        previous step.
+        """
+    def trip_json(self, /, alarm: Alarm, rank: SupportsIndex = 0, place: str | None = None) -> str:
+        """
+        The trip that an alarm of this monitor is, as JSON. `place` is the JSON of the line that called backward or the
+        optimizer's step.
+
+        Raises ValueError when `place` is no place, or the alarm is another monitor's.
         """
 
 @final

@@ -42,7 +42,7 @@ impl Monitor {
     /// parameter groups, `tensors` the number of gradients, `zeros` the positions, ascending, of the parameters whose
     /// gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
     /// previous step.
-    #[pyo3(signature = (step, *, optimizer=0, loss=None, grad_norm=None, grad_max=None, groups=vec![], tensors=0, zeros=vec![], lr=None, scale=None, skipped=false, carried=false))]
+    #[pyo3(signature = (step, optimizer=0, loss=None, grad_norm=None, grad_max=None, groups=vec![], tensors=0, zeros=vec![], lr=None, scale=None, skipped=false, carried=false))]
     #[allow(clippy::too_many_arguments)]
     fn observe(
         &self,

@@ -21,7 +21,9 @@ pub fn report(
     end: Option<&End>,
     lang: Lang,
 ) -> Report {
-    let located = locate(ledger, trip);
+    // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
+    let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
+    let located = if over_steps { None } else { locate(ledger, trip) };
     let mut report = empty(info, steps, end);
     report.verdict = verdict(trip);
     report.trip = Some(trip.into());
@@ -105,7 +107,7 @@ fn causes(course: &Course) -> Vec<Cause> {
             title: rule.title(course.lang).to_owned(),
             confidence: finding.confidence,
             evidence: finding.evidence,
-            distinguish: rule.distinguish(course.lang).filter(|_| !alone).map(str::to_owned),
+            distinguish: (!alone).then(|| rule.distinguish(course.lang).to_owned()),
             docs: format!("nanscope rules {}", rule.id()),
         })
         .collect()

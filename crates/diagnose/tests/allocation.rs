@@ -46,10 +46,10 @@ fn a_warm_monitor_allocates_nothing() {
             grad_max: Some(1.0),
             groups: &[1.0, 2.0, 3.0],
             tensors: 9,
-            zeros: if at % 3 == 0 { &[4, 7] } else { &[] },
+            zeros: if at.is_multiple_of(3) { &[4, 7] } else { &[] },
             lr: Some(1e-3),
             scale: Some(f64::from(1u32 << (at / 50 % 16))),
-            skipped: at % 50 == 0,
+            skipped: at.is_multiple_of(50),
             carried: false,
         });
         assert_eq!(alarm, None);

@@ -216,6 +216,29 @@ fn an_outlier_in_another_sample_comes_after_the_operator() {
 }
 
 #[test]
+fn a_jump_after_healthy_steps_is_no_growth() {
+    let mut monitor = Monitor::new();
+    for at in 0..9 {
+        let norm = if at == 8 { 1e9 } else { 0.2 + (at % 3) as f64 };
+        monitor.observe(&Signals { grad_norm: Some(norm), ..step(at) });
+    }
+    let ledger = Ledger { history: Some(monitor.history()), ..Ledger::default() };
+    let trip = serde_json::json!({"step": 9, "rank": 0, "where": "loss", "kind": "nan"});
+    assert_eq!(told(&serde_json::from_value(trip).unwrap(), &ledger, Lang::En).causes, []);
+}
+
+#[test]
+fn what_was_healed_in_the_step_is_not_what_a_trend_trips_on() {
+    let (trip, mut ledger) = tripped(|at| Signals { carried: at >= 1, ..step(at) });
+    let mut log = entry("aten.log.default", Phase::Forward, "float32", [0.0, 0.0]);
+    log.outputs[0].counts = Some(Counts { neginf: 1, ..Counts::default() });
+    ledger.entries = vec![log];
+    ledger.method = "tape".into();
+    let report = told(&trip, &ledger, Lang::En);
+    assert_eq!((report.origin, &report.causes[0].id[..], report.causes.len()), (None, "missing-zero-grad", 1));
+}
+
+#[test]
 fn an_old_folder_still_shows_its_divergence() {
     let mut ledger = Ledger { entries: vec![], ..Ledger::default() };
     let steps: Vec<_> =

@@ -52,8 +52,11 @@ fn growth_is_told_with_its_begin() {
 
 #[test]
 fn slower_growth_is_told_later() {
-    let alarms = run(120, |at| step(1.3f64.powi(at as i32), 1.3f64.powi(at as i32)));
-    assert_eq!(kinds(&alarms), [AlarmKind::Divergence]);
+    for (factor, within) in [(2.2, 15), (1.25, 75)] {
+        let alarms = run(120, |at| step(f64::powi(factor, at as i32), f64::powi(factor, at as i32)));
+        assert_eq!(kinds(&alarms), [AlarmKind::Divergence]);
+        assert!(alarms[0].seen < within, "{factor}: {}", alarms[0].seen);
+    }
 }
 
 #[test]

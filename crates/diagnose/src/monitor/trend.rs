@@ -6,7 +6,7 @@
 //!   bumps, single bad batches and a loss that had come down to 1e-9 do not reach;
 //! - it is at least 1e4 times the median of all remembered steps before those 12.
 //!
-//! So growth of a factor of 2.2 a step or more is seen within 15 steps, growth of 1.25 within 60. Slower growth is left to
+//! So growth of a factor of 2.2 a step or more is seen within 15 steps, growth of 1.25 within 75. Slower growth is left to
 //! the trip on a value that is not finite.
 //!
 //! Facts: `loss_from`, `loss_to`, `norm_from`, `norm_to`, `loss_usual`, `norm_usual` (medians), `loss_growth` and

@@ -45,7 +45,9 @@ rule! {
     /// ```
     "데이터가 들어올 때 값이 이미 비정상이었음",
     "위에 표시된 샘플을 확인하고 순전파 전에 걸러 내거나 고치십시오 (0 * nan은 nan이므로 나중에 적용하는 mask로는 막을 수 없습니다)",
-    check
+    check;
+    apart "check the batch before it enters the model: bad already there, the model has no part in it",
+    "모델에 들어가기 전의 배치를 확인해 보십시오: 거기서 이미 비정상이면 모델과는 관계가 없습니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

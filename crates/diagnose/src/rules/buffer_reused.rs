@@ -41,7 +41,9 @@ rule! {
     /// ```
     "아직 필요한 메모리를 덮어씀",
     "값을 읽는 쪽에 별도의 메모리를 주거나(clone), 마지막으로 사용한 뒤에만 버퍼를 반환하십시오",
-    check
+    check;
+    apart "wait for every copy (synchronise) before the line and run it again: finite then means that the memory was still being written",
+    "해당 줄 앞에서 모든 복사가 끝나기를 기다린 뒤(동기화) 다시 실행해 보십시오: 그때 유한하면 메모리에 아직 쓰는 중이었던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

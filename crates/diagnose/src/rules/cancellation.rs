@@ -40,7 +40,9 @@ rule! {
     /// ```
     "거의 같은 두 수의 차에서 유효 숫자가 사라짐",
     "제곱하기 전에 빼거나(x.var(correction=0)) 차를 float64로 계산하십시오 (clamp는 문제를 가릴 뿐입니다)",
-    check
+    check;
+    apart "run the line in float64: a result of the right sign means that digits were lost, not that the formula is wrong",
+    "해당 줄을 float64로 실행해 보십시오: 부호가 올바르면 수식이 아니라 유효 숫자가 문제입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -46,7 +46,9 @@ rule! {
     /// ```
     "같거나 0인 특잇값·고윳값이 있는 분해의 도함수",
     "분해하기 전에 스펙트럼을 벌려 놓거나(서로 다른 작은 값을 대각에 더함) 랭크가 부족한 샘플을 제외하십시오",
-    check
+    check;
+    apart "print the spectrum: equal, zero or nearly equal values decide",
+    "고윳값이나 특잇값을 출력해 보십시오: 서로 같거나 0이거나 거의 같으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -110,14 +110,28 @@ fn remembered(course: &Course) -> Option<(Growth, u64)> {
     let norm = |past: &PastStep| past.grad_norm.map(|norm| norm.0).filter(|norm| norm.is_finite() && *norm > 0.0);
     let mut latest: Vec<(u64, f64)> = course.steps().rev().filter_map(|past| Some((past.step, norm(past)?))).take(STEPS).collect();
     latest.reverse();
-    // What came before the growth says nothing of it.
-    let lowest = (0..latest.len()).min_by(|&a, &b| latest[a].1.total_cmp(&latest[b].1))?;
-    let norms = &latest[lowest..];
+    let begin = begin(&latest)?;
+    let norms = &latest[begin..];
     let ((first, from), (_, to)) = (*norms.first()?, *norms.last()?);
     let count = norms.len();
-    let rising = norms.windows(2).filter(|pair| pair[1].1 > pair[0].1).count() + 1 >= count - count / 4;
-    if count < 2 || !rising || to < from * GROWTH.min(10f64.powi(2 * count as i32)) || to < 1e6 {
+    // A jump that follows healthy steps is no growth; at the start of a run two steps may be all there is.
+    let least = if begin == 0 { 2 } else { 4 };
+    if count < least || to < from * GROWTH.min(10f64.powi(2 * count as i32)) || to < 1e6 {
         return None;
     }
     Some((Growth { from, to, steps: count as u64 - 1 }, first))
+}
+
+/// Where the rise to the last norm began, single steps against it allowed.
+fn begin(norms: &[(u64, f64)]) -> Option<usize> {
+    let mut at = norms.len().checked_sub(1)?;
+    let below = |at: usize, back: usize| at >= back && norms[at - back].1 < norms[at].1;
+    while at > 0 {
+        match (below(at, 1), below(at, 2)) {
+            (true, _) => at -= 1,
+            (false, true) => at -= 2,
+            (false, false) => break,
+        }
+    }
+    Some(at)
 }

@@ -45,7 +45,9 @@ rule! {
     /// ```
     "정확히 0으로 나눔",
     "나누기 전에 분모가 0이 되지 않게 하십시오: 이 형식에서 표현되는 eps로 clamp(min=eps)를 쓰거나, where(d > 0, d, 1)로 바꾸십시오",
-    check
+    check;
+    apart "print the smallest magnitude of the denominator: exactly 0 decides",
+    "분모의 가장 작은 크기를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -42,7 +42,9 @@ rule! {
     /// ```
     "원소가 없는 것의 평균",
     "그런 배치를 건너뛰거나, 평균을 구하는 대신 합을 max(count, 1)로 나누십시오",
-    check
+    check;
+    apart "print how many elements enter the mean: none decides",
+    "평균에 들어가는 원소의 수를 출력해 보십시오: 하나도 없으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

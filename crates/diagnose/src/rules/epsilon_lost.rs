@@ -44,7 +44,9 @@ rule! {
     /// ```
     "보호용 상수가 이 형식에서 반올림되어 사라짐",
     "이 형식에서 표현되는 상수(torch.finfo(x.dtype).eps, float16이라면 1e-4)를 쓰거나 이 부분을 float32로 계산하십시오",
-    check
+    check;
+    apart "add the guard constant to 0 or 1 in the format at hand: no change means that it guards nothing",
+    "해당 형식에서 보호 상수를 0이나 1에 더해 보십시오: 값이 그대로면 아무것도 보호하지 못하는 것입니다"
 }
 
 /// Operators that hand a value on, so that a guard before them still counts.

@@ -45,7 +45,9 @@ rule! {
     /// ```
     "지수 함수의 결과가 형식의 범위를 넘음",
     "exp 앞에서 인자의 범위를 제한하거나(clamp), 풀어 쓴 식 대신 softplus, logsumexp, log_softmax를 쓰십시오",
-    check
+    check;
+    apart "print the largest argument of exp: above the limit of its format decides",
+    "exp의 가장 큰 인자를 출력해 보십시오: 형식의 한계를 넘으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

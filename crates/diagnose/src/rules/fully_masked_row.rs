@@ -44,7 +44,9 @@ rule! {
     /// ```
     "-inf로만 이루어진 행의 softmax 또는 logsumexp",
     "모든 행이 적어도 한 위치(예를 들어 대각 위치)를 보게 하거나, -inf 대신 크기가 큰 유한한 값으로 mask하십시오",
-    check
+    check;
+    apart "count the positions that the mask leaves in each row: none decides",
+    "마스크가 행마다 남기는 위치의 수를 세어 보십시오: 하나도 없는 행이 있으면 이것이 원인입니다"
 }
 
 const FORWARD: &[&str] = &[

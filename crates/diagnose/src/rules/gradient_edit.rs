@@ -42,7 +42,9 @@ rule! {
     /// ```
     "역전파와 업데이트 사이에서 기울기가 망가짐",
     "기울기에 적용하는 연산을 보호하십시오: 노름으로 나누기 전에 clamp로 하한을 두고, 훅에서 0이 되는 값이 없는지 확인하십시오",
-    check
+    check;
+    apart "check the gradients right after backward: finite there means that what follows damages them",
+    "역전파 직후의 기울기를 확인해 보십시오: 거기서 유한하면 그 뒤의 처리가 망가뜨린 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

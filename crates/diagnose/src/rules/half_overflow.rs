@@ -48,7 +48,9 @@ rule! {
     /// ```
     "결과가 16비트 또는 8비트 형식의 가장 큰 유한한 값을 넘음",
     "이 줄을 float32로 실행하거나(autocast를 끄고 피연산자에 .float()), 곱하기 전에 피연산자의 스케일을 줄이거나, bfloat16을 쓰십시오",
-    check
+    check;
+    apart "run this line in float32: finite then means that the format is too narrow, and nothing else is wrong",
+    "해당 줄을 float32로 실행해 보십시오: 그때 유한하면 형식의 표현 범위만 문제입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -38,7 +38,9 @@ rule! {
     /// ```
     "도달할 수 없는 타깃",
     "zero_infinity=True를 넘기거나, 입력 프레임이 레이블 수와 반복 횟수의 합보다 적은 샘플을 제외하십시오",
-    check
+    check;
+    apart "compare the target with its limits (length, number of classes): beyond them decides",
+    "목표값을 한계(길이, 클래스 수)와 비교해 보십시오: 한계를 넘으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -41,7 +41,9 @@ rule! {
     /// ```
     "값은 유한하지만 도함수가 유한하지 않음",
     "인자가 경계에 닿지 않게 하십시오: eps를 제곱근 안에 넣거나((x + 1e-12).sqrt()) 함수 앞에서 인자를 clamp하십시오",
-    check
+    check;
+    apart "print the argument of the forward function: at the edge of its domain (0 for sqrt and norm) decides",
+    "순전파 함수의 인자를 출력해 보십시오: 정의역의 끝(sqrt와 norm에서는 0)이면 이것이 원인입니다"
 }
 
 const EDGES: &[&str] = &[

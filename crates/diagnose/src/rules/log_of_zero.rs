@@ -41,7 +41,9 @@ rule! {
     /// ```
     "정확히 0인 값의 로그",
     "로그를 취한 상태로 계산하거나(log_softmax, logsigmoid, binary_cross_entropy_with_logits), log 앞에서 clamp로 인자에 하한을 두십시오",
-    check
+    check;
+    apart "print the smallest argument of the logarithm: exactly 0 decides",
+    "로그의 가장 작은 인자를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -45,7 +45,9 @@ rule! {
     /// ```
     "손실 스케일 때문에 유한한 기울기가 float16의 범위를 벗어남",
     "알맞은 스케일을 찾고 비정상 업데이트를 건너뛰는 torch.amp.GradScaler를 쓰거나, 고정된 스케일을 낮추십시오",
-    check
+    check;
+    apart "run the step with a loss scale of 1: finite then means that only the scale is too large",
+    "손실 스케일을 1로 두고 스텝을 실행해 보십시오: 그때 유한하면 스케일만 너무 큰 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

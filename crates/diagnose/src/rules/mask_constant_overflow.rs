@@ -42,7 +42,9 @@ rule! {
     /// ```
     "mask 상수와 점수의 합이 형식의 범위를 벗어남",
     "더하는 대신 masked_fill로 채우거나, 합의 하한을 torch.finfo(dtype).min으로 하여 clamp하거나, float32로 더하십시오",
-    check
+    check;
+    apart "use the format's own lowest value (torch.finfo) once: finite then means that the constant was too large",
+    "형식의 최솟값(torch.finfo)을 써 보십시오: 그때 유한하면 마스크 상수가 너무 컸던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -41,7 +41,9 @@ rule! {
     /// ```
     "-inf로 mask한 클래스를 손실의 한 항이 사용함",
     "-inf 대신 유한한 로짓(예를 들어 -30)으로 mask하거나, 허용된 클래스에 대해서만 손실을 계산하십시오",
-    check
+    check;
+    apart "print the logit of the target class: -inf decides",
+    "목표 클래스의 로짓을 출력해 보십시오: -inf이면 이것이 원인입니다"
 }
 
 const CONSUMES: &[&str] =

@@ -51,10 +51,8 @@ pub trait Rule: Sync {
     fn page(&self, lang: Lang) -> String;
     /// What to try, one sentence.
     fn advice(&self, lang: Lang) -> &'static str;
-    /// What would tell this cause from others that are as likely, one sentence.
-    fn distinguish(&self, _lang: Lang) -> Option<&'static str> {
-        None
-    }
+    /// What would tell this cause from others that are as likely, one sentence: a thing to try or to print, and what decides.
+    fn distinguish(&self, lang: Lang) -> &'static str;
     /// The finding at a located origin, if this cause is at work there.
     fn check(&self, _case: &Case) -> Option<Finding> {
         None
@@ -66,8 +64,8 @@ pub trait Rule: Sync {
 }
 
 /// Declares a rule: the page as doc comment, title and advice, once in each language, and the function that checks:
-/// `check` at an origin, `steps check` over the steps, or `check; steps over`. A sentence that tells the cause from others may
-/// follow: `; apart "en", "ko"`.
+/// `check` at an origin, `steps check` over the steps, or `check; steps over`. What would tell the cause from others comes
+/// last: `; apart "en", "ko"`.
 macro_rules! rule {
     (@parts $check:ident $(; $($more:tt)+)?) => {
         fn check(&self, case: &$crate::case::Case) -> Option<$crate::rules::Finding> {
@@ -82,8 +80,8 @@ macro_rules! rule {
         $(rule! { @parts $($more)+ })?
     };
     (@parts apart $en:literal, $ko:literal $(; $($more:tt)+)?) => {
-        fn distinguish(&self, lang: nanscope_lang::Lang) -> Option<&'static str> {
-            Some(lang.pick($en, $ko))
+        fn distinguish(&self, lang: nanscope_lang::Lang) -> &'static str {
+            lang.pick($en, $ko)
         }
         $(rule! { @parts $($more)+ })?
     };
@@ -204,7 +202,9 @@ mod tests {
                 assert!(!advice.is_empty() && !advice.ends_with('.'), "{id}: {advice}");
                 let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
                 assert_eq!(headings, lang.pick(ENGLISH, KOREAN), "{id}");
-                for text in [title, advice].into_iter().chain(page.split("## ").skip(1).take(3)) {
+                let apart = rule.distinguish(lang);
+                assert!(!apart.is_empty() && !apart.ends_with('.'), "{id}: {apart}");
+                for text in [title, advice, apart].into_iter().chain(page.split("## ").skip(1).take(3)) {
                     assert_eq!(text.chars().any(hangul), lang == Lang::Ko, "{id}: {text}");
                 }
             }

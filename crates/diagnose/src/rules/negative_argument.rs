@@ -38,7 +38,9 @@ rule! {
     /// ```
     "함수의 정의역을 벗어난 인자",
     "인자가 정의역을 벗어나는 이유를 찾아 식을 고치거나, 함수 앞에서 인자에 제약을 두십시오(softplus, clamp)",
-    check
+    check;
+    apart "print the smallest argument: below 0 decides; only just below 0 points to lost digits",
+    "가장 작은 인자를 출력해 보십시오: 0보다 작으면 이것이 원인이고, 아주 조금만 작으면 유효 숫자가 사라진 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -42,7 +42,9 @@ rule! {
     /// ```
     "옵티마이저가 0으로 나눔: eps가 사라짐",
     "학습하는 파라미터를 float32로 두거나(순전파에는 autocast), 파라미터의 형식에서 표현되는 eps를 옵티마이저에 주십시오 (float16이라면 1e-4)",
-    check
+    check;
+    apart "keep the parameters in float32 for one step: finite then means that eps was lost in their format",
+    "한 스텝만 파라미터를 float32로 두어 보십시오: 그때 유한하면 eps가 파라미터의 형식에서 사라진 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

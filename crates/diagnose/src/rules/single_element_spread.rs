@@ -39,7 +39,9 @@ rule! {
     /// ```
     "원소 하나의 표준편차 또는 분산",
     "원소가 하나일 때 0이 되는 편향 추정(std(correction=0))을 쓰거나, 원소가 하나뿐일 때는 정규화를 건너뛰십시오",
-    check
+    check;
+    apart "print how many elements the spread is taken over: one decides",
+    "표준편차나 분산을 구하는 원소의 수를 출력해 보십시오: 하나뿐이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -42,7 +42,9 @@ rule! {
     /// ```
     "역행렬이 없는 행렬",
     "연산 전에 단위행렬의 작은 배수를 더하거나, 랭크가 부족해도 되는 lstsq나 pinv를 쓰십시오",
-    check
+    check;
+    apart "print the smallest singular value: 0, or tiny beside the largest, decides",
+    "가장 작은 특잇값을 출력해 보십시오: 0이거나 최댓값에 비해 아주 작으면 이것이 원인입니다"
 }
 
 const FORWARD: &[&str] = &[

@@ -44,7 +44,9 @@ rule! {
     /// ```
     "아무것도 쓰지 않은 메모리를 읽음",
     "초기화하십시오: torch.empty로 만든 모든 파라미터에 nn.init.*를 적용하고, 버퍼는 empty 대신 zeros로 만드십시오",
-    check
+    check;
+    apart "fill the memory right after it is allocated (zeros instead of empty): finite then means that nothing had written it",
+    "메모리를 할당하자마자 채워 보십시오(empty 대신 zeros): 그때 유한하면 값이 쓰이지 않았던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

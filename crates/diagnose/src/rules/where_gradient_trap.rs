@@ -42,7 +42,9 @@ rule! {
     /// ```
     "순전파에서 버려진 비정상 값이 역전파에서 되돌아옴",
     "함수 앞에서 인자를 안전하게 만들고 선택은 그 뒤에 하십시오: f(where(ok, x, 1)) 다음에 where(ok, ..., y)",
-    check
+    check;
+    apart "make the argument safe before the function: finite gradients then mean that the branch thrown away was at fault",
+    "함수에 넣기 전에 인자를 안전한 값으로 바꿔 보십시오: 그때 기울기가 유한하면 버려진 분기가 문제입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

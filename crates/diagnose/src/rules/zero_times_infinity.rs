@@ -40,7 +40,9 @@ rule! {
     /// ```
     "0을 뜻하는 식에서 0 * inf",
     "곱하기 전에 무한대가 되는 쪽의 범위를 제한하거나(로그 확률을 clamp), torch.special.xlogy 또는 entr를 쓰십시오",
-    check
+    check;
+    apart "print both factors at the bad element: 0 and inf decide",
+    "비정상 원소에서 두 인수를 출력해 보십시오: 하나가 0이고 다른 하나가 inf이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

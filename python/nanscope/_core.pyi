@@ -9,11 +9,13 @@ from _typeshed import SupportsGetItem
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "Alarm",
     "Command",
     "Event",
     "Log",
     "Look",
     "Made",
+    "Monitor",
     "Pass",
     "Recording",
     "Ref",
@@ -22,6 +24,7 @@ __all__ = [
     "census",
     "counts",
     "diagnose",
+    "locale",
     "look",
     "main",
     "parse",
@@ -31,6 +34,32 @@ __all__ = [
 ]
 
 __version__: Final[str]
+
+@final
+class Alarm:
+    """
+    What shows over several steps while every value is still finite.
+    """
+    @property
+    def index(self, /) -> int:
+        """
+        Its position among all alarms of the monitor.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        `divergence`, `loss-scale-collapse`, `silent-zero`, `pile-up`, `zero-rate` or `dead-units`.
+        """
+    @property
+    def seen(self, /) -> int:
+        """
+        Where it was certain.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Where it began.
+        """
 
 @final
 class Command:
@@ -50,6 +79,8 @@ class Command:
     def json(self, /) -> str | None: ...
     @property
     def kind(self, /) -> str: ...
+    @property
+    def lang(self, /) -> str: ...
     @property
     def module(self, /) -> str | None: ...
     @property
@@ -285,6 +316,70 @@ class Made:
         """
 
 @final
+class Monitor:
+    """
+    The memory of one run. Bounded; safe to use from several threads.
+    """
+    def __new__(cls, /) -> Monitor:
+        """
+        A monitor that has seen nothing.
+        """
+    def history_json(self, /) -> str:
+        """
+        All that is remembered, as JSON: `history` of a ledger.
+        """
+    def inputs(
+        self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None
+    ) -> None:
+        """
+        Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
+
+        `slots` says which input each tensor is (0 to 31, the same number for the same argument at every step); without it
+        their order does. What cannot be read in place is left out. Torch functions may be intercepted by a mode or subclass:
+        call with those disabled. Raises RuntimeError when torch has not been imported, ValueError when `slots` are not as
+        many as `tensors`.
+        """
+    def name_inputs(self, /, names: SupportsGetItem[int, str]) -> None:
+        """
+        Names of the inputs by slot, as the ledger calls them: `argument x of Net.forward`.
+        """
+    def name_parameters(self, /, optimizer: SupportsIndex, names: SupportsGetItem[int, str]) -> None:
+        """
+        Names of an optimizer's parameters, in its order. For alarms given so far.
+        """
+    def observe(
+        self,
+        /,
+        step: SupportsIndex,
+        optimizer: SupportsIndex = 0,
+        loss: SupportsFloat | SupportsIndex | None = None,
+        grad_norm: SupportsFloat | SupportsIndex | None = None,
+        grad_max: SupportsFloat | SupportsIndex | None = None,
+        groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ...,
+        tensors: SupportsIndex = 0,
+        zeros: SupportsGetItem[int, SupportsIndex] = ...,
+        lr: SupportsFloat | SupportsIndex | None = None,
+        scale: SupportsFloat | SupportsIndex | None = None,
+        skipped: bool = False,
+        carried: bool = False,
+    ) -> Alarm | None:
+        """
+        Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
+
+        `optimizer` counts from 0 in the order in which optimizers were first seen. `groups` are the gradient norms of the
+        parameter groups, `tensors` the number of gradients, `zeros` the positions, ascending, of the parameters whose
+        gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
+        previous step.
+        """
+    def trip_json(self, /, alarm: Alarm, rank: SupportsIndex = 0, place: str | None = None) -> str:
+        """
+        The trip that an alarm of this monitor is, as JSON. `place` is the JSON of the line that called backward or the
+        optimizer's step.
+
+        Raises ValueError when `place` is no place, or the alarm is another monitor's.
+        """
+
+@final
 class Pass:
     """
     What one pass over a list of tensors found. An empty list: nothing bad, both numbers 0.
@@ -351,7 +446,7 @@ class Recording:
         """
         Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`).
         """
-    def event(self, /, kind: str, target: Any, *, random: bool = False) -> Event:
+    def event(self, /, kind: str, target: Any, random: bool = False) -> Event:
         """
         A new event with the settings in force now. It is on no tape yet.
         """
@@ -397,7 +492,7 @@ class Recording:
         """
     @observer.setter
     def observer(self, /, observer: Any) -> None: ...
-    def outputs(self, /, event: Event, result: Any, *, floating: bool = False, chain: SupportsIndex = 0) -> None:
+    def outputs(self, /, event: Event, result: Any, floating: bool = False, chain: SupportsIndex = 0) -> None:
         """
         Remembers that `event` made the tensors in `result`; of a floating event only while they live.
         """
@@ -457,11 +552,17 @@ def counts(tensor: Any) -> tuple[int, int, int, float | None] | None:
     its two parts. Raises RuntimeError when torch has not been imported.
     """
 
-def diagnose(info: str, trip: str | None, ledger: str | None, end: str) -> str:
+def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: str = "en") -> str:
     """
-    The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+    The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
+    for a run in which nothing was found.
 
-    Raises `ValueError` when a text is not what the schema says.
+    Raises `ValueError` when a text is not what the schema says, or there is no such language.
+    """
+
+def locale() -> str:
+    """
+    The language that the environment asks for: `"en"` or `"ko"`.
     """
 
 def look(groups: list) -> Look:
@@ -486,11 +587,13 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
     """
 
-def render(report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None) -> str:
+def render(
+    report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en"
+) -> str:
     """
-    A report (JSON) as text for a terminal.
+    A report (JSON) as text for a terminal, in the language `lang` but for texts that the report holds already.
 
-    Raises `ValueError` when it is no report.
+    Raises `ValueError` when it is no report, or there is no such language.
     """
 
 def scan(tensors: list) -> Pass:

@@ -50,7 +50,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     text = folder.ledger(ledger)
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
     report: dict[str, Any] = json.loads(
-        _core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end))
+        _core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end), folder.lang)
     )
     folder.report(report)
     return report
@@ -74,7 +74,7 @@ def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any
     plain = trip.plain()
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
     report: dict[str, Any] = json.loads(
-        _core.diagnose(json.dumps(folder.info), json.dumps(plain), json.dumps(ledger), json.dumps(end))
+        _core.diagnose(json.dumps(folder.info), json.dumps(plain), json.dumps(ledger), json.dumps(end), folder.lang)
     )
     folder.report(report)
     return report

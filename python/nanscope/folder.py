@@ -18,12 +18,13 @@ from nanscope import _core
 class Folder:
     """One run folder. Raises `OSError` on creation if it cannot be written."""
 
-    def __init__(self, out: str | None, script: str, argv: list[str]) -> None:
+    def __init__(self, out: str | None, script: str, argv: list[str], lang: str | None = None) -> None:
         import torch
 
         if out is not None and not out.strip():
             raise FileNotFoundError(f"the run folder needs a name, got {out!r}")
         self.path = os.path.join("nanscope-runs", _name(script)) if out is None else out
+        self.lang = _core.locale() if lang is None else lang
         self._place = os.path.abspath(self.path)  # the program may change its working directory
         self.started = time.time_ns()
         self._zero = time.perf_counter_ns()
@@ -114,7 +115,7 @@ class Folder:
 
     def text(self, report: dict[str, Any], colour: bool) -> str:
         """The report for a terminal."""
-        return _core.render(json.dumps(report), colour)
+        return _core.render(json.dumps(report), colour, lang=self.lang)
 
 
 def _name(script: str) -> str:

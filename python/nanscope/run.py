@@ -54,6 +54,7 @@ def watcher_of(command: Any) -> Any:
             on_trip=command.on_trip,
             out=command.out,
             diagnose_first=command.diagnose_first,
+            lang=command.lang,
             again={**again, "cwd": os.getcwd()},
         )
     except OSError as error:
@@ -137,7 +138,10 @@ def colour(when: str) -> bool:
 def say(stream: Any, text: str) -> None:
     """Writes to a stream that the program may have closed or taken away."""
     try:
-        stream.write(text)
+        try:
+            stream.write(text)
+        except UnicodeEncodeError as error:  # a locale without Hangul, say: better a ? than nothing
+            stream.write(text.encode(error.encoding, "replace").decode(error.encoding))
     except (OSError, ValueError, AttributeError):
         flush()
 

@@ -10,14 +10,23 @@ if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
 OnTrip = Literal["stop", "skip", "continue"]
+Lang = Literal["en", "ko"]
 
 
-def watch(*, on_trip: OnTrip = "stop", out: str | None = None, diagnose_first: int = 1, quiet: bool = False) -> Scope:
+def watch(
+    *,
+    on_trip: OnTrip = "stop",
+    out: str | None = None,
+    diagnose_first: int = 1,
+    quiet: bool = False,
+    lang: Lang | None = None,
+) -> Scope:
     """Watches the training done inside a `with` block, in a notebook or a library.
 
     `on_trip`: `stop` diagnoses and leaves the block before the bad update is made; `skip` leaves the update out and goes
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
-    folder (a new one below `nanscope-runs/` by default). `quiet` prints nothing.
+    folder (a new one below `nanscope-runs/` by default). `quiet` prints nothing. `lang` is the language of the report,
+    that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
 
@@ -26,16 +35,20 @@ def watch(*, on_trip: OnTrip = "stop", out: str | None = None, diagnose_first: i
         if scope.report:
             print(scope.report["origin"]["line"])
     """
-    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, quiet=quiet)
+    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, quiet=quiet, lang=lang)
 
 
 class Scope:
     """One watched block. `report` is the report as plain data after a trip, otherwise `None`; `folder` is the run folder."""
 
-    def __init__(self, *, on_trip: OnTrip, out: str | None, diagnose_first: int, quiet: bool) -> None:
+    def __init__(
+        self, *, on_trip: OnTrip, out: str | None, diagnose_first: int, quiet: bool, lang: Lang | None
+    ) -> None:
         if on_trip not in ("stop", "skip", "continue"):
             raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
-        self._options: dict[str, Any] = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first}
+        if lang not in (None, "en", "ko"):
+            raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
+        self._options: dict[str, Any] = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first, "lang": lang}
         self._quiet = quiet
         self._watcher: Watcher | None = None
         self.report: dict[str, Any] | None = None

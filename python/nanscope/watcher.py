@@ -40,10 +40,11 @@ class Watcher:
         on_trip: str = "stop",
         out: str | None = None,
         diagnose_first: int = 1,
+        lang: str | None = None,
         again: dict[str, Any] | None = None,
         arm: int | None = None,
     ) -> None:
-        self.run_folder = Folder(out, script, argv)
+        self.run_folder = Folder(out, script, argv, lang)
         self.folder = self.run_folder.path
         self.on_trip = on_trip
         self.left = diagnose_first
@@ -573,6 +574,9 @@ class Watcher:
     def summary(self) -> str:
         """One line for a run in which nothing was found."""
         steps = self.clock.completed()
+        if self.run_folder.lang == "ko":
+            what = "학습 스텝이 관찰되지 않았습니다" if steps == 0 else f"{steps}개 스텝, 발견된 문제가 없습니다"
+            return f"{what}; 실행 폴더: {self.folder}"
         what = "no training step was seen" if steps == 0 else f"{steps} steps, nothing found"
         return f"{what}; run folder {self.folder}"
 

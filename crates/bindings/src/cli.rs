@@ -1,4 +1,4 @@
-use nanscope_cli::{Color, OnTrip, Parsed, RunOptions, execute};
+use nanscope_cli::{Color, Lang, OnTrip, Parsed, RunOptions, execute};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -18,13 +18,14 @@ pub(crate) struct Command {
     out: Option<String>,
     diagnose_first: u32,
     color: &'static str,
+    lang: &'static str,
 }
 
 impl Command {
     fn run(options: RunOptions) -> Self {
-        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, color } = options;
-        let (on_trip, color) = (on_trip.as_str(), color.as_str());
-        Command { kind: "run", status: None, script, module, args, on_trip, json, out, diagnose_first, color }
+        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, color, lang } = options;
+        let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
+        Command { kind: "run", status: None, script, module, args, on_trip, json, out, diagnose_first, color, lang }
     }
 
     fn exit(status: i32) -> Self {
@@ -39,6 +40,7 @@ impl Command {
             out: None,
             diagnose_first: 1,
             color: Color::default().as_str(),
+            lang: Lang::default().as_str(),
         }
     }
 }
@@ -61,4 +63,10 @@ pub(crate) fn parse(py: Python<'_>, argv: Vec<String>) -> Command {
 pub(crate) fn main(py: Python<'_>, argv: Vec<String>) -> PyResult<i32> {
     let wrong = "expected a command that needs no Python, got `run`";
     parse(py, argv).status.ok_or_else(|| PyValueError::new_err(wrong))
+}
+
+/// The language that the environment asks for: `"en"` or `"ko"`.
+#[pyfunction]
+pub(crate) fn locale() -> &'static str {
+    nanscope_cli::locale().as_str()
 }

@@ -1,4 +1,5 @@
 use nanscope_diagnose::{finite, report};
+use nanscope_lang::Lang;
 use nanscope_report::{Options, json, terminal};
 use nanscope_trace::schema::{End, Ledger, RunInfo, StepRecord, Trip};
 use pyo3::exceptions::PyValueError;
@@ -8,39 +9,53 @@ fn read<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> PyResult<T>
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
 }
 
-/// The report of a run, as JSON. `trip` and `ledger` are both there, or both absent for a run in which nothing was found.
+fn lang(name: &str) -> PyResult<Lang> {
+    name.parse().map_err(|error: nanscope_lang::UnknownLang| PyValueError::new_err(error.to_string()))
+}
+
+/// The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
+/// for a run in which nothing was found.
 ///
-/// Raises `ValueError` when a text is not what the schema says.
+/// Raises `ValueError` when a text is not what the schema says, or there is no such language.
 #[pyfunction]
-#[pyo3(signature = (info, trip, ledger, end))]
+#[pyo3(signature = (info, trip, ledger, end, lang="en"))]
 pub(crate) fn diagnose(
     py: Python<'_>,
     info: &str,
     trip: Option<&str>,
     ledger: Option<&str>,
     end: &str,
+    lang: &str,
 ) -> PyResult<String> {
+    let lang = self::lang(lang)?;
     let info: RunInfo = read("run", info)?;
     let end: End = read("end", end)?;
     let steps: &[StepRecord] = &[];
     let found = match (trip, ledger) {
         (Some(trip), Some(ledger)) => {
             let (trip, ledger): (Trip, Ledger) = (read("trip", trip)?, read("ledger", ledger)?);
-            py.detach(|| report(&info, steps, &trip, &ledger, Some(&end)))
+            py.detach(|| report(&info, steps, &trip, &ledger, Some(&end), lang))
         }
         _ => finite(&info, steps, Some(&end)),
     };
     Ok(json::render(&found))
 }
 
-/// A report (JSON) as text for a terminal.
+/// A report (JSON) as text for a terminal, in the language `lang` but for texts that the report holds already.
 ///
-/// Raises `ValueError` when it is no report.
+/// Raises `ValueError` when it is no report, or there is no such language.
 #[pyfunction]
-#[pyo3(signature = (report, colour, width=None, folder=None))]
-pub(crate) fn render(report: &str, colour: bool, width: Option<usize>, folder: Option<String>) -> PyResult<String> {
+#[pyo3(signature = (report, colour, width=None, folder=None, lang="en"))]
+pub(crate) fn render(
+    report: &str,
+    colour: bool,
+    width: Option<usize>,
+    folder: Option<String>,
+    lang: &str,
+) -> PyResult<String> {
+    let lang = self::lang(lang)?;
     let report = json::parse(report).map_err(|error| PyValueError::new_err(format!("report: {error}")))?;
-    Ok(terminal::render(&report, &Options { colour, width, folder }))
+    Ok(terminal::render(&report, &Options { colour, width, folder }, lang))
 }
 
 /// Writes `report.json` into the run folder `folder`, whole or not at all.

@@ -5,6 +5,7 @@ mod diagnose;
 mod dlpack;
 mod log;
 mod look;
+mod monitor;
 mod scan;
 mod tape;
 
@@ -14,13 +15,15 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::cli::{Command, main, parse};
+    use super::cli::{Command, locale, main, parse};
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]
     use super::log::Log;
     #[pymodule_export]
     use super::look::{Look, look};
+    #[pymodule_export]
+    use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
     use super::scan::{Pass, census, counts, scan};
     #[pymodule_export]

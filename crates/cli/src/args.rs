@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// When to write colour
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
+    /// Language of what is read by a person [default: that of the locale]
+    #[arg(long, global = true, value_name = "LANG", value_parser = nanscope_lang::Lang::NAMES)]
+    pub(crate) lang: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -3,26 +3,26 @@ use std::path::Path;
 use nanscope_report::{Format, Options, render};
 use nanscope_trace::{Run, schema::Report};
 
-use crate::{Color, knowledge, output, recorded};
+use crate::{Color, Lang, knowledge, output, recorded};
 
 /// Shows what was found in a run.
-pub(crate) fn explain(folder: &Path, format: Format, color: Color) -> anyhow::Result<()> {
+pub(crate) fn explain(folder: &Path, format: Format, color: Color, lang: Lang) -> anyhow::Result<()> {
     let run = Run::open(folder)?;
     let options = Options {
         colour: color.on_stdout(),
         width: std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()),
         folder: Some(folder.display().to_string()),
     };
-    output::write(&render(&report(&run), format, &options))
+    output::write(&render(&report(&run, lang), format, &options, lang))
 }
 
 /// The best that the folder can tell: diagnosed anew, as it was reported, or from the steps alone.
-fn report(run: &Run) -> Report {
-    let mut report = match (knowledge::diagnose(run), &run.report) {
+fn report(run: &Run, lang: Lang) -> Report {
+    let mut report = match (knowledge::diagnose(run, lang), &run.report) {
         (Some(anew), Some(old)) => with_trials(anew, old),
         (Some(anew), None) => anew,
         (None, Some(old)) => old.clone(),
-        (None, None) => recorded::report(run),
+        (None, None) => recorded::report(run, lang),
     };
     for problem in run.problems() {
         if !report.warnings.contains(&problem) {

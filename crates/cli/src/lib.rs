@@ -9,6 +9,7 @@ mod color;
 mod completions;
 mod explain;
 mod knowledge;
+mod locale;
 mod nearest;
 mod output;
 mod parse;
@@ -18,14 +19,16 @@ mod run;
 mod trend;
 
 pub use color::Color;
+pub use locale::locale;
+pub use nanscope_lang::Lang;
 pub use parse::{Parsed, Said, Task, parse};
 pub use run::{OnTrip, RunOptions};
 
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {
     let done = match task {
-        Task::Explain { run, format, color } => explain::explain(&run, format, color),
-        Task::Rules { id } => rules::rules(id.as_deref()),
+        Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang),
+        Task::Rules { id, lang } => rules::rules(id.as_deref(), lang),
         Task::Completions { shell } => completions::completions(shell),
         Task::Say(said) => return output::say(&said),
     };

@@ -2,11 +2,13 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::Parser;
 use clap_complete::Shell;
+use nanscope_lang::Lang;
 use nanscope_report::Format;
 
 use crate::{
     Color, RunOptions,
     args::{Args, Command, RunArgs},
+    locale,
 };
 
 /// A command line, understood.
@@ -26,9 +28,11 @@ pub enum Task {
         run: PathBuf,
         format: Format,
         color: Color,
+        lang: Lang,
     },
     Rules {
         id: Option<String>,
+        lang: Lang,
     },
     Completions {
         shell: Shell,
@@ -46,7 +50,8 @@ pub enum Said {
     Wrong(String),
 }
 
-/// Understands a command line; its first item is the program's name, as in `sys.argv`.
+/// Understands a command line; its first item is the program's name, as in `sys.argv`. Where it names no language, the
+/// environment does.
 pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
     // Not the name as given: help would speak of `__main__.py` under `python -m nanscope`.
     let argv = argv.into_iter().skip(1).map(Into::into);
@@ -55,16 +60,17 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
         Err(error) => return Parsed::Task(Task::Say(Said::Clap(error))),
     };
     let color = args.color;
+    let lang = args.lang.map_or_else(locale, |name| name.parse().expect("clap lets only the names of languages pass"));
     match args.command {
-        Command::Run(run) => match options(run, color) {
+        Command::Run(run) => match options(run, color, lang) {
             Some(options) => Parsed::Run(options),
             None => Parsed::Task(Task::Say(Said::Wrong(NO_SCRIPT.into()))),
         },
         Command::Explain { run, format } => {
             let format = format.parse().expect("clap lets only the names of formats pass");
-            Parsed::Task(Task::Explain { run, format, color })
+            Parsed::Task(Task::Explain { run, format, color, lang })
         }
-        Command::Rules { id } => Parsed::Task(Task::Rules { id }),
+        Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
     }
 }
@@ -73,10 +79,10 @@ const NO_SCRIPT: &str =
     "nanscope run: no script given; expected: nanscope run SCRIPT [ARGS]... or nanscope run -m MODULE [ARGS]...";
 
 /// None when neither a script nor a module was given.
-fn options(run: RunArgs, color: Color) -> Option<RunOptions> {
+fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
     let RunArgs { on_trip, json, out, diagnose_first, module, command } = run;
     let mut command = command.into_iter();
     let target = command.next().filter(|name| !name.is_empty())?;
     let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
-    Some(RunOptions { script, module, args: command.collect(), on_trip, json, out, diagnose_first, color })
+    Some(RunOptions { script, module, args: command.collect(), on_trip, json, out, diagnose_first, color, lang })
 }

@@ -1,31 +1,44 @@
 //! A report from what was recorded while the run went on, for a run that was killed before it could diagnose itself.
 
+use nanscope_lang::Lang;
 use nanscope_trace::{
     Log, Run,
-    schema::{REPORT_SCHEMA, Report, RunSummary, Trip, Verdict, Where},
+    schema::{REPORT_SCHEMA, Report, RunSummary, Verdict},
 };
 
-use crate::trend;
+use crate::{knowledge, trend};
 
 /// Never fails: what is absent is left out, and the warnings say what could not be told.
-pub(crate) fn report(run: &Run) -> Report {
+pub(crate) fn report(run: &Run, lang: Lang) -> Report {
     let trip = run.trips().first().copied();
     let longest = run.logs.iter().max_by_key(|log| log.steps.len());
     let bad_loss = longest.and_then(|log| log.steps.last()).and_then(|step| step.loss).is_some_and(|x| !x.is_finite());
     let mut warnings = Vec::new();
     if run.logs.iter().any(|log| log.end.is_none()) {
-        warnings.push("the log was cut short: the run was killed, or it still goes on".to_owned());
+        warnings.push(
+            lang.pick(
+                "the log was cut short: the run was killed, or it still goes on",
+                "로그가 중간에 끊겼습니다: 실행이 강제로 종료되었거나 아직 진행 중입니다",
+            )
+            .to_owned(),
+        );
     }
     if trip.is_some() {
-        warnings.push("the step of the trip was not run again, so where it began is not known".to_owned());
+        warnings.push(
+            lang.pick(
+                "the step of the trip was not run again, so where it began is not known",
+                "이상이 감지된 스텝을 다시 실행하지 못해 어디에서 시작되었는지 알 수 없습니다",
+            )
+            .to_owned(),
+        );
     }
-    warnings.extend(longest.into_iter().flat_map(|log| trend::sentences(&log.steps)));
+    warnings.extend(longest.into_iter().flat_map(|log| trend::sentences(&log.steps, lang)));
     warnings.extend(run.logs.iter().flat_map(|log| &log.notes).cloned());
     warnings.extend(run.logs.iter().filter_map(|log| log.end.as_ref()).flat_map(|end| &end.warnings).cloned());
     Report {
         schema: REPORT_SCHEMA.to_owned(),
         verdict: match trip {
-            Some(trip) => verdict(trip),
+            Some(trip) => knowledge::verdict(trip),
             None if bad_loss => Verdict::Nonfinite,
             None => Verdict::Finite,
         },
@@ -39,15 +52,6 @@ pub(crate) fn report(run: &Run) -> Report {
         island: None,
         fixes: vec![],
         warnings,
-    }
-}
-
-fn verdict(trip: &Trip) -> Verdict {
-    match trip.where_ {
-        Where::Trend => Verdict::Diverging,
-        Where::Recompute | Where::Rank => Verdict::Mismatch,
-        Where::Scale => Verdict::Unhealthy,
-        _ => Verdict::Nonfinite,
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::Color;
+use crate::{Color, Lang};
 
 /// What to do when a value stops being finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -42,4 +42,6 @@ pub struct RunOptions {
     pub diagnose_first: u32,
     /// When to write colour.
     pub color: Color,
+    /// Language of the report.
+    pub lang: Lang,
 }

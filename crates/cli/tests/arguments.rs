@@ -1,6 +1,6 @@
 //! What belongs to nanscope and what belongs to the script.
 
-use nanscope_cli::{Color, OnTrip, Parsed, RunOptions, Said, Task, parse};
+use nanscope_cli::{Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
 
 fn parsed(argv: &[&str]) -> Parsed {
     parse([&["/usr/bin/__main__.py"], argv].concat())
@@ -50,6 +50,8 @@ fn options_come_before_the_script() {
     assert_eq!((options.on_trip, options.diagnose_first, options.color), (OnTrip::Skip, 3, Color::Never));
     assert_eq!((options.json.as_deref(), options.out.as_deref()), (Some("-"), Some("here")));
     assert_eq!(run(&["run", "--color", "always", "t.py"]).color, Color::Always);
+    assert_eq!(run(&["run", "--lang", "ko", "t.py", "--lang", "en"]).lang, Lang::Ko);
+    assert_eq!(run(&["--lang", "en", "run", "t.py"]).lang, Lang::En);
     assert_eq!(run(&["run", "--", "-odd.py", "-x"]).script.as_deref(), Some("-odd.py"));
 }
 
@@ -63,6 +65,7 @@ fn what_is_wrong_is_said() {
     assert!(wrong(&["run", "--ontrip", "skip", "t.py"]).contains("--on-trip"));
     assert!(wrong(&["run", "--on-trip", "explode", "t.py"]).contains("stop, skip, continue"));
     assert!(wrong(&["explain", "x", "--format", "html"]).contains("text, json, markdown"));
+    assert!(wrong(&["rules", "--lang", "de"]).contains("en, ko"));
     assert!(wrong(&["train.py"]).contains("unrecognized subcommand"));
     assert!(wrong(&[]).contains("Usage: nanscope"));
 }

@@ -1,6 +1,7 @@
 //! The native binary on run folders, whole and broken.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     process::{Command, Output},
@@ -9,9 +10,13 @@ use std::{
 use nanscope_report::json;
 use nanscope_trace::{Writer, log_file, schema::*};
 
-fn nanscope(args: &[&str]) -> Output {
+fn nanscope_under(locale: &str, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nanscope"));
-    command.args(args).env_remove("COLUMNS").env("PYTHON", "/nowhere/python").output().unwrap()
+    command.args(args).env_remove("COLUMNS").env("LC_ALL", locale).env("PYTHON", "/nowhere/python").output().unwrap()
+}
+
+fn nanscope(args: &[&str]) -> Output {
+    nanscope_under("C", args)
 }
 
 fn stdout(args: &[&str]) -> String {
@@ -38,6 +43,11 @@ fn killed(folder: &Path) -> Writer {
     writer
 }
 
+fn trip(entry: Option<usize>) -> Trip {
+    let (where_, kind) = (Where::Loss, "nan".to_owned());
+    Trip { step: 5, rank: 0, where_, name: None, kind, loss: None, entry, also: vec![], alarm: None, place: None }
+}
+
 #[test]
 fn a_killed_run_tells_what_its_steps_tell() {
     let dir = tempfile::tempdir().unwrap();
@@ -54,17 +64,7 @@ fn a_killed_run_tells_what_its_steps_tell() {
 fn a_log_cut_at_any_byte_is_explained() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("run");
-    let trip = Trip {
-        step: 5,
-        rank: 0,
-        where_: Where::Loss,
-        name: None,
-        kind: "nan".into(),
-        loss: None,
-        entry: None,
-        also: vec![],
-    };
-    killed(&folder).trip(&trip).unwrap();
+    killed(&folder).trip(&trip(None)).unwrap();
     let log = folder.join(log_file(0));
     let bytes = fs::read(&log).unwrap();
     assert!(stdout(&["explain", folder.to_str().unwrap()]).contains("the loss was nan at step 5"));
@@ -88,6 +88,61 @@ fn a_report_without_a_ledger_is_shown_as_it_was_written() {
     nanscope_trace::write_report(&folder, &json::render(&report)).unwrap();
     let again = stdout(&["explain", folder.to_str().unwrap(), "--format", "json"]);
     assert_eq!(json::parse(&again).unwrap(), report);
+}
+
+#[test]
+fn a_run_is_diagnosed_again_in_the_language_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("run");
+    let mut writer = killed(&folder);
+    let data = Source::Data { name: "argument x of Net.forward".into(), event: 0 };
+    let nan = Arg { name: "self".into(), shape: vec![4], ..Arg::default() };
+    let nan = Arg { counts: Some(Counts { nan: 1, ..Counts::default() }), source: Some(data), ..nan };
+    let entry = Entry {
+        index: 0,
+        event: 0,
+        phase: Phase::Forward,
+        op: "aten.mm.default".into(),
+        node: None,
+        forward: None,
+        place: None,
+        module: None,
+        call: None,
+        autocast: None,
+        inputs: vec![nan.clone()],
+        outputs: vec![Arg { source: None, ..nan }],
+        scalars: BTreeMap::new(),
+        reference: None,
+    };
+    writer.trip(&trip(Some(0))).unwrap();
+    writer.ledger(&Ledger { entries: vec![entry], faithful: true, ..Ledger::default() }).unwrap();
+    writer.close().unwrap();
+    let explain = ["explain", folder.to_str().unwrap()];
+    assert!(stdout(&explain).contains("error[bad-input]: a value was already bad when it came in with the data"));
+    let korean = stdout(&[&explain[..], &["--lang", "ko"]].concat());
+    assert!(korean.contains("오류[bad-input]: 데이터가 들어올 때 값이 이미 비정상이었음 (증명됨)"), "{korean}");
+    assert!(korean.contains("Net.forward의 인자 x, 값 4개 중 nan 1개"), "{korean}");
+    assert!(korean.contains("스텝 5에서 손실이 nan"), "{korean}");
+}
+
+#[test]
+fn the_locale_chooses_where_the_arguments_do_not() {
+    let first = |locale, args: &[&str]| {
+        let output = nanscope_under(locale, args);
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_owned()
+    };
+    let (english, korean) = ("# log-of-zero: the logarithm of exactly zero", "# log-of-zero: 정확히 0인 값의 로그");
+    assert_eq!(first("C", &["rules", "log-of-zero"]), english);
+    assert_eq!(first("C", &["rules", "log-of-zero", "--lang", "ko"]), korean);
+    assert_eq!(first("ko_KR.UTF-8", &["rules", "log-of-zero"]), korean);
+    assert_eq!(first("ko_KR.UTF-8", &["--lang", "en", "rules", "log-of-zero"]), english);
+    assert_eq!(first("C", &["rules", "--lang=ko"]).split_once("  ").unwrap().0, "bad-input");
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("run");
+    killed(&folder).close().unwrap();
+    let told = first("ko_KR.UTF-8", &["explain", folder.to_str().unwrap()]);
+    assert_eq!(told, "기록된 범위에서는 유한함: 5개 스텝 이후 로그가 끊김");
 }
 
 #[test]

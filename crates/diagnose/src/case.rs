@@ -1,5 +1,6 @@
 //! What a rule looks at.
 
+use nanscope_lang::Lang;
 use nanscope_numeric::Format;
 use nanscope_trace::schema::{Arg, Entry, Ledger, Phase, Source, Trip};
 
@@ -14,9 +15,16 @@ pub struct Case<'a> {
     pub trip: &'a Trip,
     /// Where it began.
     pub located: &'a Located,
+    /// What a person reads is in this language.
+    pub lang: Lang,
 }
 
 impl<'a> Case<'a> {
+    /// Builds a case from its parts.
+    pub fn new(ledger: &'a Ledger, trip: &'a Trip, located: &'a Located, lang: Lang) -> Self {
+        Case { ledger, trip, located, lang }
+    }
+
     /// The entry of the origin: the operator that gave birth, or the one that met a value from outside.
     pub fn entry(&self) -> &'a Entry {
         &self.ledger.entries[self.located.birth.entry()]

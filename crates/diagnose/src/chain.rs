@@ -1,17 +1,20 @@
 //! The path from the origin to the trip, one link a line of the program.
 
-use nanscope_trace::schema::{Entry, Ledger, Link, Phase, Source};
+use nanscope_lang::{Lang, say};
+use nanscope_trace::schema::{Entry, Link, Phase, Source};
 
-use crate::locate::{Birth, Located};
+use crate::case::Case;
+use crate::locate::Birth;
 use crate::text;
 
 /// Links from the origin to the last operator before the trip. Operators that follow each other on one line in one phase are one link.
-pub(crate) fn links(ledger: &Ledger, located: &Located) -> Vec<Link> {
+pub(crate) fn links(case: &Case) -> Vec<Link> {
+    let Case { ledger, located, lang, .. } = *case;
     let mut links: Vec<Link> = vec![];
     if let Birth::Outside { entry, input } = located.birth {
         let arg = &ledger.entries[entry].inputs[input];
         if let Some(source) = &arg.source {
-            let text = format!("{}: {}", text::source(source), text::bad_of(arg));
+            let text = format!("{}: {}", text::source(source, lang), text::bad_of(arg, lang));
             let phase = match source {
                 Source::Data { .. } => Phase::Data,
                 _ => Phase::Param,
@@ -21,7 +24,7 @@ pub(crate) fn links(ledger: &Ledger, located: &Located) -> Vec<Link> {
     }
     for &index in &located.path {
         let entry = &ledger.entries[index];
-        let link = link(entry, Some(index) == located.surfaced);
+        let link = link(entry, Some(index) == located.surfaced, lang);
         match links.last_mut() {
             Some(last) if same_line(last, &link) => {
                 // The first operator names the link; the last says what came out of it.
@@ -37,11 +40,15 @@ fn same_line(a: &Link, b: &Link) -> bool {
     a.op.is_some() && a.phase == b.phase && a.file == b.file && a.line == b.line && a.node == b.node
 }
 
-fn link(entry: &Entry, surfaced: bool) -> Link {
+fn link(entry: &Entry, surfaced: bool, lang: Lang) -> Link {
     let bad = entry.outputs.iter().find(|arg| crate::meant::is_bad(arg));
-    let mut text = bad.map_or_else(|| "finite".to_owned(), text::bad_of);
+    let mut text = bad.map_or_else(|| lang.pick("finite", "유한").to_owned(), |arg| text::bad_of(arg, lang));
     if surfaced {
-        text.push_str(": the value was thrown away in forward, its derivative was not");
+        text = say!(
+            lang,
+            "{text}: the value was thrown away in forward, its derivative was not",
+            "{text}: 값은 순전파에서 버려졌지만 그 도함수는 버려지지 않음"
+        );
     }
     let place = entry.place.as_ref();
     Link {

@@ -5,13 +5,17 @@
 
 mod case;
 mod chain;
+mod course;
 mod locate;
 mod meant;
+pub mod monitor;
 mod report;
 pub mod rules;
 mod text;
 
 pub use case::Case;
+pub use course::Course;
 pub use locate::{Birth, Located, locate};
-pub use report::{finite, report};
+pub use monitor::{Input, Monitor, Signals};
+pub use report::{finite, report, verdict};
 pub use rules::{Finding, Rule};

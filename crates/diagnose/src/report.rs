@@ -1,27 +1,34 @@
 //! A report from what is in the run folder.
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary,
-    StepRecord, Trip, Verdict, Where,
+    AlarmKind, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo,
+    RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
-use crate::locate::{Birth, Located, locate};
+use crate::course::{self, Course};
+use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::{chain, rules, text};
 
-/// The report of a run that tripped.
-pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger, end: Option<&End>) -> Report {
-    let located = locate(ledger, trip);
+/// The report of a run that tripped; its texts are in `lang`.
+pub fn report(
+    info: &RunInfo,
+    steps: &[StepRecord],
+    trip: &Trip,
+    ledger: &Ledger,
+    end: Option<&End>,
+    lang: Lang,
+) -> Report {
+    // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
+    let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
+    let located = if over_steps { None } else { locate(ledger, trip) };
     let mut report = empty(info, steps, end);
-    report.verdict = match trip.where_ {
-        Where::Trend => Verdict::Diverging,
-        Where::Recompute | Where::Rank => Verdict::Mismatch,
-        Where::Scale => Verdict::Unhealthy,
-        _ => Verdict::Nonfinite,
-    };
+    report.verdict = verdict(trip);
     report.trip = Some(trip.into());
-    report.replay = Some(Replay {
+    // A ledger without a method holds what is known besides a replay.
+    report.replay = (!ledger.method.is_empty()).then(|| Replay {
         faithful: ledger.faithful,
         method: ledger.method.clone(),
         events: ledger.events,
@@ -33,14 +40,25 @@ pub fn report(info: &RunInfo, steps: &[StepRecord], trip: &Trip, ledger: &Ledger
             report.warnings.push(warning.clone());
         }
     }
-    if let Some(located) = &located {
-        let case = Case { ledger, trip, located };
-        report.origin = Some(origin(&case));
-        report.chain = chain::links(ledger, located);
-        report.causes = causes(&case);
-        report.fixes = rules::advice(&report.causes);
+    let case = located.as_ref().map(|located| Case::new(ledger, trip, located, lang));
+    if let Some(case) = &case {
+        report.origin = Some(origin(case));
+        report.chain = chain::links(case);
     }
+    let history = course::history(ledger);
+    report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
+    report.fixes = rules::advice(&report.causes, lang);
     report
+}
+
+/// What a trip means for the run.
+pub fn verdict(trip: &Trip) -> Verdict {
+    match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
+        (Some(AlarmKind::Divergence), _) | (None, Where::Trend) => Verdict::Diverging,
+        (Some(_), _) | (None, Where::Scale | Where::Rate) => Verdict::Unhealthy,
+        (None, Where::Recompute | Where::Rank) => Verdict::Mismatch,
+        (None, _) => Verdict::Nonfinite,
+    }
 }
 
 /// The report of a run in which nothing was found.
@@ -77,31 +95,40 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
     }
 }
 
-fn causes(case: &Case) -> Vec<Cause> {
+fn causes(course: &Course) -> Vec<Cause> {
     let mut found: Vec<(rules::Finding, &dyn rules::Rule)> =
-        rules::all().iter().filter_map(|rule| Some((rule.check(case)?, *rule))).collect();
-    found.sort_by_key(|(finding, _)| std::cmp::Reverse((finding.confidence, finding.weight)));
+        rules::all().iter().filter_map(|rule| Some((finding(*rule, course)?, *rule))).collect();
+    found.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.rank()));
+    let alone = found.len() == 1;
     found
         .into_iter()
         .map(|(finding, rule)| Cause {
             id: rule.id().to_owned(),
-            title: rule.title().to_owned(),
-            // What was seen in a replay that differs from the run is no proof.
-            confidence: if case.ledger.faithful {
-                finding.confidence
-            } else {
-                finding.confidence.min(Confidence::Likely)
-            },
+            title: rule.title(course.lang).to_owned(),
+            confidence: finding.confidence,
             evidence: finding.evidence,
+            distinguish: (!alone).then(|| rule.distinguish(course.lang).to_owned()),
             docs: format!("nanscope rules {}", rule.id()),
         })
         .collect()
 }
 
+/// The stronger of what a rule finds in the replay and over the steps.
+fn finding(rule: &dyn rules::Rule, course: &Course) -> Option<rules::Finding> {
+    let mut at_origin = course.case.and_then(|case| rule.check(case));
+    if let Some(finding) = &mut at_origin
+        && !course.ledger.faithful
+    {
+        // What was seen in a replay that differs from the run is no proof.
+        finding.confidence = finding.confidence.min(Confidence::Likely);
+    }
+    at_origin.into_iter().chain(rule.over_steps(course)).max_by_key(rules::Finding::rank)
+}
+
 fn origin(case: &Case) -> Origin {
     let entry = case.entry();
     let (bad, tensor) = match case.outside() {
-        Some(arg) => (Some(arg), arg.source.as_ref().map(text::source)),
+        Some(arg) => (Some(arg), arg.source.as_ref().map(|source| text::source(source, case.lang))),
         None => (entry.outputs.iter().find(|arg| is_bad(arg)), None),
     };
     let counts = bad.and_then(|arg| arg.counts).unwrap_or_default();
@@ -148,12 +175,5 @@ fn operand(arg: &Arg) -> Operand {
         census: arg.census.clone(),
         index: arg.index.clone(),
         value: arg.value,
-    }
-}
-
-impl<'a> Case<'a> {
-    /// Builds a case from its parts.
-    pub fn new(ledger: &'a Ledger, trip: &'a Trip, located: &'a Located) -> Self {
-        Case { ledger, trip, located }
     }
 }

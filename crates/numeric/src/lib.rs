@@ -10,6 +10,7 @@ pub mod format;
 mod fp8;
 mod layout;
 pub mod scan;
+pub mod spread;
 mod tally;
 pub mod view;
 
@@ -17,4 +18,5 @@ pub use census::{Census, census};
 pub use dtype::Dtype;
 pub use format::Format;
 pub use scan::{Counts, Pass, all_finite, counts, pass};
+pub use spread::{Spread, spread};
 pub use view::View;

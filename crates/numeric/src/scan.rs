@@ -5,8 +5,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-mod kernel;
-mod scalar;
+pub(crate) mod kernel;
+pub(crate) mod scalar;
 
 use std::ops::ControlFlow;
 
@@ -136,4 +136,4 @@ fn first_bad_of<T: Kernel>(view: &View) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

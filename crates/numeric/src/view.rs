@@ -74,6 +74,27 @@ impl<'a> View<'a> {
         self.len() == 0
     }
 
+    /// The number at a row-major index; the real part of a complex element.
+    ///
+    /// # Panics
+    /// When the index is not below [`View::len`].
+    pub fn get(&self, index: usize) -> f64 {
+        assert!(index < self.len(), "index {index} of {} elements", self.len());
+        let mut offset = index;
+        if let Extent::Strided(shape, strides) = self.extent {
+            let mut rest = index;
+            offset = 0;
+            for (&size, &stride) in shape.iter().zip(strides).rev() {
+                offset += rest % size * stride;
+                rest /= size;
+            }
+        }
+        let size = self.dtype.part().size();
+        let start = self.start.wrapping_add(offset * self.dtype.size());
+        // SAFETY: whoever made the view vouched for every element, and this is one of them.
+        self.dtype.decode(unsafe { std::slice::from_raw_parts(start, size) })
+    }
+
     /// Calls `visit` with one block of numbers after another until it breaks; the parts of a complex element are two
     /// numbers. Returns how often each number counts (more than once for expanded memory in [`Order::Memory`]).
     ///
@@ -125,6 +146,14 @@ mod tests {
         let expanded = view(&[7.0, 8.0], &[3, 2, 4], &[0, 1, 0]);
         assert_eq!(numbers(&expanded, Order::Memory), (vec![7.0, 8.0], 12));
         assert_eq!(numbers(&expanded, Order::Logical).0, [[7.0; 4], [8.0; 4]].concat().repeat(3));
+    }
+
+    #[test]
+    fn an_element_is_found_by_its_row_major_index() {
+        let data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+        let transposed = view(&data, &[3, 2], &[1, 3]);
+        assert_eq!((0..6).map(|index| transposed.get(index)).collect::<Vec<_>>(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+        assert_eq!(view(&[7.0], &[], &[]).get(0), 7.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use std::{fmt, str::FromStr};
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::Report;
 
 use crate::{Options, json, markdown, terminal};
@@ -45,11 +46,11 @@ impl fmt::Display for UnknownFormat {
 
 impl std::error::Error for UnknownFormat {}
 
-/// The report in the form asked for, ended by a line end. Options only matter to text.
-pub fn render(report: &Report, format: Format, options: &Options) -> String {
+/// The report in the form asked for, ended by a line end. Options only matter to text, the language to what is for a person.
+pub fn render(report: &Report, format: Format, options: &Options, lang: Lang) -> String {
     match format {
-        Format::Text => terminal::render(report, options),
+        Format::Text => terminal::render(report, options, lang),
         Format::Json => json::render(report),
-        Format::Markdown => markdown::render(report),
+        Format::Markdown => markdown::render(report, lang),
     }
 }

@@ -2,17 +2,20 @@
 
 mod samples;
 
+use nanscope_lang::Lang;
 use nanscope_report::{Options, json, markdown, terminal};
 use nanscope_trace::schema::*;
 
 fn renders(report: &Report) -> String {
-    for width in [None, Some(0), Some(40), Some(100_000)] {
-        terminal::render(report, &Options { colour: true, width, folder: None });
-        terminal::render(report, &Options { colour: false, width, folder: None });
+    for lang in Lang::ALL {
+        for width in [None, Some(0), Some(40), Some(100_000)] {
+            terminal::render(report, &Options { colour: true, width, folder: None }, lang);
+            terminal::render(report, &Options { colour: false, width, folder: None }, lang);
+        }
+        markdown::render(report, lang);
     }
-    markdown::render(report);
     json::render(report);
-    terminal::render(report, &Options { width: Some(80), ..Options::default() })
+    terminal::render(report, &Options { width: Some(80), ..Options::default() }, Lang::En)
 }
 
 fn with_code(code: &str, columns: Option<(u32, u32)>) -> Report {
@@ -76,9 +79,11 @@ fn what_is_absent_is_not_missed() {
 
 #[test]
 fn colour_changes_no_word() {
-    for (name, report) in samples::all() {
-        let plain = terminal::render(&report, &Options { width: Some(100), ..Options::default() });
-        let coloured = terminal::render(&report, &Options { colour: true, width: Some(100), folder: None });
+    let korean = ("korean", samples::korean::half_overflow(), Lang::Ko);
+    let english = samples::all().into_iter().map(|(name, report)| (name, report, Lang::En));
+    for (name, report, lang) in english.chain([korean]) {
+        let plain = terminal::render(&report, &Options { width: Some(100), ..Options::default() }, lang);
+        let coloured = terminal::render(&report, &Options { colour: true, width: Some(100), folder: None }, lang);
         assert!(coloured.contains('\u{1b}'), "{name}");
         assert_eq!(without_colour(&coloured), plain, "{name}");
     }

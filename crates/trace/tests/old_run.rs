@@ -100,7 +100,16 @@ fn check_ledger(ledger: &Ledger) {
 fn check_report(report: &Report) {
     assert_eq!((&report.schema[..], report.verdict), ("nanscope.report/1", Verdict::Nonfinite));
     assert_eq!((report.run.steps, report.run.seconds), (5, Some(2.5)));
-    let trip = TripSummary { step: 5, rank: 0, where_: Where::Loss, name: None, kind: "nan".into() };
+    let trip = TripSummary {
+        step: 5,
+        rank: 0,
+        where_: Where::Loss,
+        name: None,
+        kind: "nan".into(),
+        alarm: None,
+        seen: None,
+        place: None,
+    };
     assert_eq!(report.trip, Some(trip));
     assert_eq!(report.replay.as_ref().unwrap().operators, 2);
     let origin = report.origin.as_ref().unwrap();

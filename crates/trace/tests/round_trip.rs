@@ -28,7 +28,7 @@ prop_compose! {
 
 prop_compose! {
     fn trips()(step: u64, rank: u32, name in of(".*"), loss in of(finite()), entry in of(any::<usize>())) -> Trip {
-        Trip { step, rank, where_: Where::Loss, name, kind: "nan".into(), loss: loss.map(Num), entry, also: vec![] }
+        Trip { step, rank, where_: Where::Loss, name, kind: "nan".into(), loss: loss.map(Num), entry, also: vec![], alarm: None, place: None }
     }
 }
 

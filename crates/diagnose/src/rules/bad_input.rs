@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_trace::schema::{Phase, Source};
 
 use crate::case::Case;
@@ -24,22 +25,55 @@ rule! {
     /// ```
     BadInput, "bad-input", "a value was already bad when it came in with the data",
     "look at the sample named above, and reject or repair it before the forward pass; a mask applied later does not help, since 0 * nan is nan",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 배치나 타깃처럼 스텝 밖에서 들어온 텐서에 유한하지 않은 값이 이미 들어 있었고, 첫 번째 연산이 그 값을
+    /// 만났습니다. 그 연산이나 레이어의 잘못이 아닙니다.
+    ///
+    /// ## 왜
+    /// 파일에 들어 있던 NaN, 전처리 과정의 0으로 나누기, 특징값에 취한 0의 로그, NaN으로 채운 패딩 등이 출처입니다.
+    /// 가중치를 0으로 두어도 막을 수 없습니다. 0 * nan은 nan이므로, mask로 가린 위치의 값도 합과 기울기까지 전달됩니다.
+    ///
+    /// ## 어떻게 하나
+    /// 보고서에 나온 샘플을 확인하십시오. 그 샘플은 순전파 전에 걸러 내거나 고치고, 패딩 자리는 첫 레이어 뒤가 아니라
+    /// 앞에서 `masked_fill`로 0을 채우십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// x = torch.nan_to_num(x)            # or: drop the sample
+    /// assert torch.isfinite(x).all()     # in the Dataset, where the index is known
+    /// ```
+    "데이터가 들어올 때 값이 이미 비정상이었음",
+    "위에 표시된 샘플을 확인하고 순전파 전에 걸러 내거나 고치십시오 (0 * nan은 nan이므로 나중에 적용하는 mask로는 막을 수 없습니다)",
+    check;
+    apart "check the batch before it enters the model: bad already there, the model has no part in it",
+    "모델에 들어가기 전의 배치를 확인해 보십시오: 거기서 이미 비정상이면 모델과는 관계가 없습니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
     if case.writes_nan() && case.phase() == Phase::Data {
         let out = case.bad_output()?;
-        return Finding::proved(5, vec![format!("the program itself writes nan here: {}", text::bad_of(out))]);
+        return Finding::proved(5, vec![say!(
+            case.lang,
+            "the program itself writes nan here: {}",
+            "프로그램이 여기에서 직접 nan을 씀: {}",
+            text::bad_of(out, case.lang)
+        )]);
     }
     let arg = case.outside()?;
     let Some(Source::Data { name, .. }) = &arg.source else { return None };
     if case.phase() != Phase::Data {
         return None;
     }
-    let mut evidence = vec![format!("{name} arrived with {}", text::bad_of(arg))];
-    if let Some(at) = &arg.index {
-        evidence.push(format!("the first is at {}", text::index(at)));
+    let mut evidence = vec![say!(
+        case.lang,
+        "{name} arrived with {bad}",
+        "들어올 때 이미 비정상인 텐서: {name}, {bad}",
+        name = text::data(name, case.lang),
+        bad = text::bad_of(arg, case.lang)
+    )];
+    if let Some(at) = arg.index.as_deref().filter(|at| !at.is_empty()) {
+        evidence.push(say!(case.lang, "the first is at {}", "첫 위치: {}", text::index(at)));
     }
     Finding::proved(5, evidence)
 }

@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_trace::schema::Phase;
 
 use crate::case::Case;
@@ -22,7 +23,27 @@ rule! {
     /// ```
     BufferReused, "buffer-reused", "memory was overwritten while it was still needed",
     "give the consumer memory of its own (clone), or release the buffer only after its last use",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 역전파 연산이 읽으려던 메모리를 그 전에 다른 코드가 덮어썼습니다.
+    ///
+    /// ## 왜
+    /// activation offloading에서 autograd가 다 쓰기 전에 스테이징 버퍼를 풀에 돌려준 경우, 비동기 복사가 끝나기를
+    /// 기다리지 않은 경우, 여러 스텝이 출력 버퍼 하나를 함께 쓰는 경우입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 값을 읽는 쪽에 별도의 메모리를 주거나(`clone`), 버퍼를 참조하는 텐서가 사라진 뒤에만 버퍼를 풀에 돌려주십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// out = view.clone()
+    /// pool.release(buffer)
+    /// ```
+    "아직 필요한 메모리를 덮어씀",
+    "값을 읽는 쪽에 별도의 메모리를 주거나(clone), 마지막으로 사용한 뒤에만 버퍼를 반환하십시오",
+    check;
+    apart "wait for every copy (synchronise) before the line and run it again: finite then means that the memory was still being written",
+    "해당 줄 앞에서 모든 복사가 끝나기를 기다린 뒤(동기화) 다시 실행해 보십시오: 그때 유한하면 메모리에 아직 쓰는 중이었던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -33,7 +54,18 @@ fn check(case: &Case) -> Option<Finding> {
     let reader = case.located.path.get(1).map(|&i| &case.ledger.entries[i])?;
     let out = case.bad_output()?;
     Finding::likely(6, vec![
-        format!("{} overwrites a buffer during the backward pass: {}", case.entry().op, text::bad_of(out)),
-        format!("{} reads it afterwards", reader.node.as_deref().unwrap_or(&reader.op)),
+        say!(
+            case.lang,
+            "{} overwrites a buffer during the backward pass: {}",
+            "역전파 도중 {} 연산이 버퍼를 덮어씀: {}",
+            case.entry().op,
+            text::bad_of(out, case.lang)
+        ),
+        say!(
+            case.lang,
+            "{} reads it afterwards",
+            "그 뒤에 {} 연산이 이 버퍼를 읽음",
+            reader.node.as_deref().unwrap_or(&reader.op)
+        ),
     ])
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::meant::base;
 use crate::rules::Finding;
@@ -20,7 +22,27 @@ rule! {
     /// ```
     Cancellation, "cancellation", "the difference of nearly equal numbers has lost its digits",
     "subtract before squaring (x.var(correction=0)) or compute the difference in float64; a clamp only hides it",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 거의 같은 두 수를 빼면서 유효 숫자가 사라졌습니다. 작은 양수여야 할 값이 0이나 음수가 됩니다.
+    ///
+    /// ## 왜
+    /// float32의 유효 숫자는 일곱 자리 정도입니다. 평균이 700일 때 E[x^2] - E[x]^2는 490000 근처의 두 수를 빼는
+    /// 계산이므로 0.03보다 작은 차이는 남지 않습니다. 그 결과에 제곱근이나 로그를 취하면 부호가 잘못된 값을 만나게
+    /// 됩니다.
+    ///
+    /// ## 어떻게 하나
+    /// 제곱하기 전에 먼저 빼거나(`x.var(correction=0)`), 차를 float64로 계산하거나, clamp로 하한을 두십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// var = (x - x.mean(1, keepdim=True)).square().mean(1, keepdim=True)
+    /// ```
+    "거의 같은 두 수의 차에서 유효 숫자가 사라짐",
+    "제곱하기 전에 빼거나(x.var(correction=0)) 차를 float64로 계산하십시오 (clamp는 문제를 가릴 뿐입니다)",
+    check;
+    apart "run the line in float64: a result of the right sign means that digits were lost, not that the formula is wrong",
+    "해당 줄을 float64로 실행해 보십시오: 부호가 올바르면 수식이 아니라 유효 숫자가 문제입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -40,8 +62,21 @@ fn check(case: &Case) -> Option<Finding> {
                 return None;
             }
             return Finding::likely(5, vec![
-                format!("{} of numbers up to {} leaves {}", entry.op, text::number(terms), text::number(value)),
-                format!("one step of {} at that size is {}", entry.outputs[0].dtype, text::number(step * terms)),
+                say!(
+                    case.lang,
+                    "{} of numbers up to {} leaves {}",
+                    "{}: 크기가 최대 {}인 수들의 차가 {}",
+                    entry.op,
+                    text::number(terms),
+                    text::number(value)
+                ),
+                say!(
+                    case.lang,
+                    "one step of {} at that size is {}",
+                    "그 크기에서 {}의 간격은 {}",
+                    entry.outputs[0].dtype,
+                    text::number(step * terms)
+                ),
             ]);
         }
         if !matches!(base(&entry.op), "add" | "mean" | "sum" | "mul" | "clone" | "_to_copy") {

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -22,7 +24,30 @@ rule! {
     /// ```
     DivisionByZero, "division-by-zero", "a division by exactly zero",
     "keep the denominator away from zero before dividing: clamp(min=eps) with an eps that exists in this number format, or where(d > 0, d, 1)",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 순전파에서 어떤 수를 정확히 0으로 나누었습니다. x / 0은 무한대이고 0 / 0은 NaN입니다.
+    ///
+    /// ## 왜
+    /// 스케일, 개수, 노름, 차수, 거리처럼 0이 될 수 있는 값으로 나눈 것입니다. 표준화하는 열이 상수인 경우, mask가
+    /// 아무것도 선택하지 않은 경우, 두 점이 겹친 경우, 이웃이 없는 노드, 언더플로로 0이 된 softmax 등이 있습니다.
+    /// `x ** -0.5`, `rsqrt`, `reciprocal`도 나눗셈입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 나누기 전에 분모를 양수로 만드십시오(`clamp(min=eps)`를 쓰거나, `where(d > 0, d, 1)`로 나눈 뒤 결과를 mask로
+    /// 가림). 제곱근이라면 eps를 제곱근 안에 넣어야 합니다. eps는 해당 형식에서 표현되는 값이어야 합니다. 1e-8은
+    /// float16에서 0입니다.
+    ///
+    /// ## 예
+    /// ```python
+    /// n = mask.sum(-1)
+    /// mean = (x * mask).sum(-1) / n.clamp(min=1)
+    /// ```
+    "정확히 0으로 나눔",
+    "나누기 전에 분모가 0이 되지 않게 하십시오: 이 형식에서 표현되는 eps로 clamp(min=eps)를 쓰거나, where(d > 0, d, 1)로 바꾸십시오",
+    check;
+    apart "print the smallest magnitude of the denominator: exactly 0 decides",
+    "분모의 가장 작은 크기를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -44,11 +69,22 @@ fn check(case: &Case) -> Option<Finding> {
     let numerator = if denominator == "other" { case.input("self") } else { None };
     let top = numerator.and_then(|arg| arg.value).map_or("1".to_owned(), |x| text::number(x.0));
     match case.input(denominator).and_then(|arg| arg.index.as_deref()) {
-        Some(at) if !at.is_empty() => evidence.push(format!("the denominator is 0 at {}: {top} / 0", text::index(at))),
-        _ => evidence.push(format!("the denominator is 0: {top} / 0")),
+        Some(at) if !at.is_empty() => evidence.push(say!(
+            case.lang,
+            "the denominator is 0 at {at}: {top} / 0",
+            "{at} 위치의 분모가 0: {top} / 0",
+            at = text::index(at)
+        )),
+        _ => evidence.push(say!(case.lang, "the denominator is 0: {top} / 0", "분모가 0: {top} / 0")),
     }
     if let Some(census) = case.input(denominator).and_then(|arg| arg.census.as_ref()) {
-        evidence.push(format!("{} of {} denominators are 0", census.zero, census.n));
+        evidence.push(say!(
+            case.lang,
+            "{zero} of {n} denominators are 0",
+            "분모 {n}개 중 {zero}개가 0",
+            zero = census.zero,
+            n = census.n
+        ));
     }
     Finding::proved(5, evidence)
 }

@@ -1,3 +1,4 @@
+use nanscope_lang::{Lang, say};
 use nanscope_numeric::Format;
 use nanscope_trace::schema::Entry;
 
@@ -24,7 +25,28 @@ rule! {
     /// ```
     EpsilonLost, "epsilon-lost", "a guard constant is rounded away in this number format",
     "use a guard that exists in this format (torch.finfo(x.dtype).eps, 1e-4 in float16), or compute this part in float32",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 0이나 경계를 피하려고 넣은 작은 상수가 이 형식에서는 반올림되어 사라졌고, 그래서 아무것도 막지 못합니다.
+    ///
+    /// ## 왜
+    /// float16에는 6e-8보다 작은 양수가 없으므로 1e-8과 1e-12는 0이 됩니다. 1 근처에서 bfloat16의 간격은 0.004에서
+    /// 0.008, float16의 간격은 0.0005이므로 1 - 1e-6은 1이 됩니다. float32를 전제로 쓴 코드가 autocast 안에서나
+    /// `.half()` 뒤에 이런 일을 겪습니다. `F.normalize`의 eps 기본값은 1e-12입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 해당 형식에서 표현되는 상수(float16이라면 1e-4, 또는 `torch.finfo(x.dtype).eps`)를 쓰거나, 이 부분을 float32로
+    /// 계산하십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// y = x / (norm + torch.finfo(x.dtype).tiny)
+    /// ```
+    "보호용 상수가 이 형식에서 반올림되어 사라짐",
+    "이 형식에서 표현되는 상수(torch.finfo(x.dtype).eps, float16이라면 1e-4)를 쓰거나 이 부분을 float32로 계산하십시오",
+    check;
+    apart "add the guard constant to 0 or 1 in the format at hand: no change means that it guards nothing",
+    "해당 형식에서 보호 상수를 0이나 1에 더해 보십시오: 값이 그대로면 아무것도 보호하지 못하는 것입니다"
 }
 
 /// Operators that hand a value on, so that a guard before them still counts.
@@ -42,8 +64,13 @@ fn check(case: &Case) -> Option<Finding> {
     let mut writer = case.input(operand)?.from;
     for _ in 0..5 {
         let entry = &case.ledger.entries[writer?];
-        if let Some(text) = lost(entry) {
-            return Finding::proved(9, vec![text, format!("so {} meets the value it was to be guarded from", case.entry().op)]);
+        if let Some(text) = lost(entry, case.lang) {
+            return Finding::proved(9, vec![text, say!(
+                case.lang,
+                "so {} meets the value it was to be guarded from",
+                "그래서 {} 연산이 피하려던 값을 그대로 만남",
+                case.entry().op
+            )]);
         }
         if !THROUGH.contains(&base(&entry.op)) {
             return None;
@@ -54,7 +81,7 @@ fn check(case: &Case) -> Option<Finding> {
 }
 
 /// What an operator's constant has become, if the format has swallowed it.
-fn lost(entry: &Entry) -> Option<String> {
+fn lost(entry: &Entry, lang: Lang) -> Option<String> {
     let out = entry.outputs.first()?;
     let format = Format::named(&out.dtype)?;
     let names: &[&str] = match base(&entry.op).trim_end_matches('_') {
@@ -66,11 +93,22 @@ fn lost(entry: &Entry) -> Option<String> {
         let Some(x) = entry.scalars.get(*name).map(|x| x.0).filter(|x| x.is_finite() && *x != 0.0) else { continue };
         if format.rounds_to_zero(x) {
             let smallest = text::number(format.min_subnormal);
-            return Some(format!("{x:e} is 0 in {}, whose smallest value is {smallest}", out.dtype));
+            return Some(say!(
+                lang,
+                "{x:e} is 0 in {}, whose smallest value is {smallest}",
+                "{x:e} 값이 {}에서는 0 (가장 작은 양수: {smallest})",
+                out.dtype
+            ));
         }
         let rounded = format.round(x);
         if rounded != x && rounded.abs() == 1.0 && x.abs() < 1.0 {
-            return Some(format!("{x} is {rounded} in {}, whose steps below 1 are {}", out.dtype, text::number(format.epsilon / 2.0)));
+            return Some(say!(
+                lang,
+                "{x} is {rounded} in {}, whose steps below 1 are {}",
+                "{x} 값이 {}에서는 {rounded} (1 바로 아래의 간격: {})",
+                out.dtype,
+                text::number(format.epsilon / 2.0)
+            ));
         }
     }
     None

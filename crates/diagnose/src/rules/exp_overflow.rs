@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_numeric::Format;
 
 use crate::case::Case;
@@ -24,7 +25,29 @@ rule! {
     /// ```
     ExpOverflow, "exp-overflow", "an exponential is too large for its number format",
     "bound the argument before exp (clamp), or use softplus, logsumexp or log_softmax instead of the spelled-out form",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 지수 함수의 결과가 형식의 범위를 벗어났습니다. exp(x)는 float32(와 bfloat16)에서 x가 88.7보다 크면,
+    /// float64에서는 709.7보다 크면 무한대입니다.
+    ///
+    /// ## 왜
+    /// 범위 제한이 없는 로그 분산, 로그 비율, 로짓이나, 직접 풀어 쓴 softplus, softmax, logsumexp가 원인입니다. 지수
+    /// 함수 뒤에 clamp를 두어도 마찬가지입니다. clamp된 값은 유한하지만 그 도함수는 0 * inf입니다.
+    ///
+    /// ## 어떻게 하나
+    /// `exp` 앞에서 인자의 범위를 제한하거나, 최댓값을 먼저 빼는 함수(`logsumexp`, `softplus`, `log_softmax`,
+    /// `logaddexp`)를 쓰십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// std = (0.5 * logvar.clamp(max=10)).exp()
+    /// loss = F.softplus(x)                  # instead of log(1 + exp(x))
+    /// ```
+    "지수 함수의 결과가 형식의 범위를 넘음",
+    "exp 앞에서 인자의 범위를 제한하거나(clamp), 풀어 쓴 식 대신 softplus, logsumexp, log_softmax를 쓰십시오",
+    check;
+    apart "print the largest argument of exp: above the limit of its format decides",
+    "exp의 가장 큰 인자를 출력해 보십시오: 형식의 한계를 넘으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -37,12 +60,13 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let limit = if case.op() == "exp2" { format.max_finite.log2() } else { format.max_finite.ln() };
-    let mut evidence = vec![];
-    if let Some(at) = out.index.as_deref().filter(|at| !at.is_empty()) {
-        evidence.push(format!("{}({}) at {}", case.op(), text::number(value), text::index(at)));
-    } else {
-        evidence.push(format!("{}({})", case.op(), text::number(value)));
-    }
-    evidence.push(format!("in {} it is inf for arguments above {}", out.dtype, text::number(limit)));
+    let mut evidence = vec![text::call(case.op(), value, out.index.as_deref(), case.lang)];
+    evidence.push(say!(
+        case.lang,
+        "in {} it is inf for arguments above {}",
+        "{}에서는 인자가 {}보다 크면 결과가 inf",
+        out.dtype,
+        text::number(limit)
+    ));
     Finding::proved(6, evidence)
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -22,7 +24,29 @@ rule! {
     /// ```
     FullyMaskedRow, "fully-masked-row", "a softmax or logsumexp over nothing but -inf",
     "let every row see at least one position (the diagonal, say), or mask with a large finite value instead of -inf",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// softmax, logsumexp 또는 어텐션의 한 행이 -inf로만 이루어져 있었습니다. 빼 줄 최댓값이 없으므로 -inf - (-inf), 즉
+    /// NaN이 됩니다.
+    ///
+    /// ## 왜
+    /// causal mask가 걸린 패딩 쿼리, 전체가 패딩인 샘플, 꺼 둔 head, 도달할 수 없는 상태, 타일로 나눈 softmax의 첫
+    /// 타일에서 생깁니다. 이 NaN은 손실이 보지 않는 행에 있다가 기울기로 되돌아오는 경우가 많습니다.
+    ///
+    /// ## 어떻게 하나
+    /// 모든 행이 적어도 한 위치(예를 들어 대각 위치)는 보게 하거나, -1e4 같은 유한한 값으로 mask하거나, softmax 전에 볼
+    /// 위치가 있는 행만 고르십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// visible = visible | torch.eye(t, dtype=torch.bool)
+    /// scores = scores.masked_fill(~visible, -torch.inf)
+    /// ```
+    "-inf로만 이루어진 행의 softmax 또는 logsumexp",
+    "모든 행이 적어도 한 위치(예를 들어 대각 위치)를 보게 하거나, -inf 대신 크기가 큰 유한한 값으로 mask하십시오",
+    check;
+    apart "count the positions that the mask leaves in each row: none decides",
+    "마스크가 행마다 남기는 위치의 수를 세어 보십시오: 하나도 없는 행이 있으면 이것이 원인입니다"
 }
 
 const FORWARD: &[&str] = &[
@@ -48,8 +72,19 @@ fn check(case: &Case) -> Option<Finding> {
         if !matches!(node, "Logsumexp" | "Softmax" | "LogSoftmax" | "Logaddexp" | "Logcumsumexp") || masked == 0 {
             return None;
         }
-        let evidence = format!("{masked} results of the forward operator are -inf: every one of their terms is -inf");
-        return Finding::proved(7, vec![evidence, "its derivative computes exp(-inf - (-inf)), which is nan".to_owned()]);
+        return Finding::proved(7, vec![
+            say!(
+                case.lang,
+                "{masked} results of the forward operator are -inf: every one of their terms is -inf",
+                "순전파 연산의 결과 {masked}개가 -inf: 각각의 모든 항이 -inf"
+            ),
+            case.lang
+                .pick(
+                    "its derivative computes exp(-inf - (-inf)), which is nan",
+                    "그 도함수가 계산하는 exp(-inf - (-inf))는 nan",
+                )
+                .to_owned(),
+        ]);
     }
     if !case.in_forward() || !case.reads_neginf() || !FORWARD.contains(&case.op()) {
         return None;
@@ -62,18 +97,27 @@ fn check(case: &Case) -> Option<Finding> {
             return None;
         }
         let at = out.index.as_deref().map(text::index).unwrap_or_default();
-        return Finding::proved(7, vec![format!("-inf - (-inf) at {at}: the maximum over the visible positions is -inf")]);
+        return Finding::proved(7, vec![say!(
+            case.lang,
+            "-inf - (-inf) at {at}: the maximum over the visible positions is -inf",
+            "{at} 위치에서 -inf - (-inf): 보이는 위치들의 최댓값이 -inf"
+        )]);
     }
     let length = out.shape.last().copied().unwrap_or(1).max(1);
     let mut evidence = vec![];
     let row = out.index.as_deref().and_then(|at| at.split_last()).map(|(_, row)| text::index(row));
     if counts.nan % length == 0 {
-        evidence.push(format!("{} rows of {length} scores are nothing but -inf", counts.nan / length));
+        evidence.push(say!(
+            case.lang,
+            "{rows} rows of {length} scores are nothing but -inf",
+            "점수 {length}개짜리 행 {rows}개가 -inf로만 이루어짐",
+            rows = counts.nan / length
+        ));
     } else {
-        evidence.push(format!("{} results are nan", counts.nan));
+        evidence.push(say!(case.lang, "{} results are nan", "결과 {}개가 nan", counts.nan));
     }
     if let Some(row) = row {
-        evidence.push(format!("the first is row {row}"));
+        evidence.push(say!(case.lang, "the first is row {row}", "첫 행: {row}"));
     }
     Finding::proved(7, evidence)
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -21,7 +23,27 @@ rule! {
     /// ```
     LogOfZero, "log-of-zero", "the logarithm of exactly zero",
     "stay in the logarithmic domain (log_softmax, logsigmoid, binary_cross_entropy_with_logits), or clamp the argument from below before log",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 정확히 0인 값의 로그를 계산했습니다. 결과는 -inf입니다.
+    ///
+    /// ## 왜
+    /// 0이나 1로 반올림된 확률(포화된 sigmoid나 softmax: sigmoid(17)은 float32에서, sigmoid(9)는 float16에서 1이
+    /// 됩니다), 언더플로로 0이 된 표준편차, 비어 있는 히스토그램 구간, 해당 형식에서 0이 되는 eps가 원인입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 로그를 취한 상태로 계산하십시오: `log_softmax`, `logsigmoid`, `binary_cross_entropy_with_logits`, `log1p`. 그럴
+    /// 수 없다면 인자의 형식에서 표현되는 수를 하한으로 하여 인자를 clamp하십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// loss = F.binary_cross_entropy_with_logits(logits, y)   # instead of log(sigmoid(logits))
+    /// ```
+    "정확히 0인 값의 로그",
+    "로그를 취한 상태로 계산하거나(log_softmax, logsigmoid, binary_cross_entropy_with_logits), log 앞에서 clamp로 인자에 하한을 두십시오",
+    check;
+    apart "print the smallest argument of the logarithm: exactly 0 decides",
+    "로그의 가장 작은 인자를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -38,13 +60,16 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let arg = case.input(name)?;
-    let mut evidence = vec![match arg.index.as_deref().filter(|at| !at.is_empty()) {
-        Some(at) => format!("{}({}) at {}", case.op(), text::number(edge), text::index(at)),
-        None => format!("{}({})", case.op(), text::number(edge)),
-    }];
+    let mut evidence = vec![text::call(case.op(), edge, arg.index.as_deref(), case.lang)];
     if let (Some(census), true) = (&arg.census, edge == 0.0) {
-        evidence.push(format!("{} of {} arguments are exactly 0", census.zero, census.n));
+        evidence.push(say!(
+            case.lang,
+            "{zero} of {n} arguments are exactly 0",
+            "인자 {n}개 중 {zero}개가 정확히 0",
+            zero = census.zero,
+            n = census.n
+        ));
     }
-    evidence.push(format!("the argument is {}", arg.dtype));
+    evidence.push(say!(case.lang, "the argument is {}", "인자의 형식: {}", arg.dtype));
     Finding::proved(4, evidence)
 }

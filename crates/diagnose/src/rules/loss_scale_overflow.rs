@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_numeric::Format;
 use nanscope_trace::schema::{Entry, Phase};
 
@@ -25,7 +26,28 @@ rule! {
     /// ```
     LossScaleOverflow, "loss-scale-overflow", "the loss scale pushes finite gradients out of float16",
     "use torch.amp.GradScaler, which finds a scale that fits and leaves bad updates out, or lower the fixed scale",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 기울기는 유한하지만 손실 스케일을 곱하면 float16의 범위를 벗어납니다.
+    ///
+    /// ## 왜
+    /// 고정된 손실 스케일이 이 모델이나 이 배치에는 너무 큽니다. 역전파되는 모든 기울기에 이 배수가 곱해져 있고,
+    /// float16으로 저장되는 기울기 가운데 처음으로 65504를 넘는 것이 무한대가 됩니다.
+    ///
+    /// ## 어떻게 하나
+    /// 스케일을 낮추고 해당 업데이트를 건너뛰는 `torch.amp.GradScaler`를 쓰거나, 더 작은 스케일을 쓰거나, 손실 스케일이
+    /// 필요 없는 bfloat16을 쓰십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// scaler = torch.amp.GradScaler("cuda")
+    /// scaler.scale(loss).backward(); scaler.step(opt); scaler.update()
+    /// ```
+    "손실 스케일 때문에 유한한 기울기가 float16의 범위를 벗어남",
+    "알맞은 스케일을 찾고 비정상 업데이트를 건너뛰는 torch.amp.GradScaler를 쓰거나, 고정된 스케일을 낮추십시오",
+    check;
+    apart "run the step with a loss scale of 1: finite then means that only the scale is too large",
+    "손실 스케일을 1로 두고 스텝을 실행해 보십시오: 그때 유한하면 스케일만 너무 큰 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -41,9 +63,11 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     Finding::proved(8, vec![
-        format!("the loss is multiplied with {}", text::number(scale)),
-        format!(
+        say!(case.lang, "the loss is multiplied with {}", "손실에 곱해진 스케일: {}", text::number(scale)),
+        say!(
+            case.lang,
             "the gradient would be {} without it, and is {} with it; {} ends at {}",
+            "기울기는 스케일이 없으면 {}, 있으면 {}; {}의 최댓값은 {}",
             text::number(unscaled),
             text::number(largest),
             out.dtype,

@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_numeric::Format;
 
 use crate::case::Case;
@@ -22,7 +23,28 @@ rule! {
     /// ```
     MaskConstantOverflow, "mask-constant-overflow", "a mask constant plus a score leaves the number format",
     "fill with masked_fill instead of adding, or clamp the sum to torch.finfo(dtype).min, or add in float32",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 특정 위치를 제외하려고 점수에 큰 유한 상수를 더했는데, 합이 형식의 범위를 벗어나 -inf가 되었습니다.
+    ///
+    /// ## 왜
+    /// `torch.finfo(torch.float16).min`은 마지막 유한한 값인 -65504입니다. 여기에 -16보다 작은 점수(또는 두 번째
+    /// mask)를 더하면 -inf로 반올림됩니다. 그런 위치가 하나라면 해가 없지만, 행 전체가 그렇다면 아무것도 남지 않은 행의
+    /// softmax가 됩니다.
+    ///
+    /// ## 어떻게 하나
+    /// 더하는 대신 채우거나(`masked_fill`), 최솟값의 절반을 쓰거나, float32로 더하거나, 합의 하한을
+    /// `torch.finfo(dtype).min`으로 하여 clamp하십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// scores = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
+    /// ```
+    "mask 상수와 점수의 합이 형식의 범위를 벗어남",
+    "더하는 대신 masked_fill로 채우거나, 합의 하한을 torch.finfo(dtype).min으로 하여 clamp하거나, float32로 더하십시오",
+    check;
+    apart "use the format's own lowest value (torch.finfo) once: finite then means that the constant was too large",
+    "형식의 최솟값(torch.finfo)을 써 보십시오: 그때 유한하면 마스크 상수가 너무 컸던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -39,7 +61,13 @@ fn check(case: &Case) -> Option<Finding> {
     let at = out.index.as_deref().map(text::index).unwrap_or_default();
     let sign = if case.op() == "mul" { "*" } else { "+" };
     Finding::proved(8, vec![
-        format!("{} {sign} {} at {at}", text::number(mask), text::number(score)),
-        format!("{} ends at {}", out.dtype, text::number(-format.max_finite)),
+        say!(
+            case.lang,
+            "{} {sign} {} at {at}",
+            "{} {sign} {}, {at} 위치",
+            text::number(mask),
+            text::number(score)
+        ),
+        say!(case.lang, "{} ends at {}", "{}의 최솟값은 {}", out.dtype, text::number(-format.max_finite)),
     ])
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::meant::base;
 use crate::rules::Finding;
@@ -21,7 +23,27 @@ rule! {
     /// ```
     MaskedClassInLoss, "masked-class-in-loss", "a loss term takes a class that was masked to -inf",
     "mask with a finite logit (-30, say) instead of -inf, or take the loss over the allowed classes only",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 로짓을 -inf로 하여 제외한 클래스(또는 위치)의 로그 확률을 손실의 한 항이 그대로 사용했습니다.
+    ///
+    /// ## 왜
+    /// 레이블 스무딩은 제외된 클래스를 포함해 모든 클래스에 타깃의 몫을 나누어 주므로, 몫 * -inf가 무한대가 됩니다. 그
+    /// 위치에서 0이 아닌 분포에 대한 KL 발산이나, 타깃 자체가 제외된 경우도 마찬가지입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 유한한 로짓(-30, 또는 형식의 최솟값)으로 제외하거나, 허용된 클래스에 대해서만 손실을 계산하십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// logits = logits.masked_fill(~allowed, -30.0)
+    /// loss = F.cross_entropy(logits, y, label_smoothing=0.1)
+    /// ```
+    "-inf로 mask한 클래스를 손실의 한 항이 사용함",
+    "-inf 대신 유한한 로짓(예를 들어 -30)으로 mask하거나, 허용된 클래스에 대해서만 손실을 계산하십시오",
+    check;
+    apart "print the logit of the target class: -inf decides",
+    "목표 클래스의 로짓을 출력해 보십시오: -inf이면 이것이 원인입니다"
 }
 
 const CONSUMES: &[&str] =
@@ -40,9 +62,21 @@ fn check(case: &Case) -> Option<Finding> {
             "_log_softmax" => normalised = true,
             "masked_fill" | "masked_fill_" | "where" | "full" | "index_put_" | "fill_" | "add" if normalised => {
                 let counts = arg.counts?;
-                let mut evidence = vec![format!("{} log-probabilities are -inf where {} has masked them", counts.neginf, entry.op)];
+                let mut evidence = vec![say!(
+                    case.lang,
+                    "{count} log-probabilities are -inf where {op} has masked them",
+                    "{op} 연산으로 mask된 로그 확률 {count}개가 -inf",
+                    count = counts.neginf,
+                    op = entry.op
+                )];
                 if let Some(out) = case.bad_output() {
-                    evidence.push(format!("{} takes them into the loss: {}", case.entry().op, text::bad_of(out)));
+                    evidence.push(say!(
+                        case.lang,
+                        "{} takes them into the loss: {}",
+                        "{} 연산이 그 값을 손실에 포함함: {}",
+                        case.entry().op,
+                        text::bad_of(out, case.lang)
+                    ));
                 }
                 return Finding::proved(8, evidence);
             }

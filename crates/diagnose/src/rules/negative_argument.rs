@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -19,7 +21,26 @@ rule! {
     /// ```
     NegativeArgument, "negative-argument", "an argument outside the function's domain",
     "find out why the argument leaves the domain and correct the formula, or constrain it (softplus, clamp) before the function",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 로그, 제곱근, 분수 지수의 거듭제곱 또는 역함수가 정의역 밖의 인자를 받았습니다. 결과는 NaN입니다.
+    ///
+    /// ## 왜
+    /// 음수가 될 수 있는 식이 원인입니다. |a| > 1일 때의 1 - a^2, E[x^2] - E[x]^2로 계산하다 반올림된 분산, 제약 없이
+    /// 학습되는 스케일, acos에 들어간 코사인 값 1.0000001 등이 있습니다.
+    ///
+    /// ## 어떻게 하나
+    /// 인자가 왜 음수가 될 수 있는지 알아낸 다음, 식을 고치거나 인자에 제약을 두십시오(softplus, clamp).
+    ///
+    /// ## 예
+    /// ```python
+    /// var = x.var(unbiased=False)           # instead of (x * x).mean() - x.mean() ** 2
+    /// ```
+    "함수의 정의역을 벗어난 인자",
+    "인자가 정의역을 벗어나는 이유를 찾아 식을 고치거나, 함수 앞에서 인자에 제약을 두십시오(softplus, clamp)",
+    check;
+    apart "print the smallest argument: below 0 decides; only just below 0 points to lost digits",
+    "가장 작은 인자를 출력해 보십시오: 0보다 작으면 이것이 원인이고, 아주 조금만 작으면 유효 숫자가 사라진 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -40,14 +61,17 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let arg = case.input("self")?;
-    let at = arg.index.as_deref().filter(|at| !at.is_empty());
-    let mut evidence = vec![match at {
-        Some(at) => format!("{}({}) at {}", case.op(), text::number(value), text::index(at)),
-        None => format!("{}({})", case.op(), text::number(value)),
-    }];
+    let mut evidence = vec![text::call(case.op(), value, arg.index.as_deref(), case.lang)];
     if let Some(census) = &arg.census
-        && let (Some(min), Some(max)) = (census.min, census.max) {
-            evidence.push(format!("arguments lie between {} and {}", text::number(min), text::number(max)));
-        }
+        && let (Some(min), Some(max)) = (census.min, census.max)
+    {
+        evidence.push(say!(
+            case.lang,
+            "arguments lie between {} and {}",
+            "인자의 최솟값 {}, 최댓값 {}",
+            text::number(min),
+            text::number(max)
+        ));
+    }
     Finding::proved(4, evidence)
 }

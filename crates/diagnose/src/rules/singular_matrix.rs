@@ -1,3 +1,4 @@
+use nanscope_lang::say;
 use nanscope_trace::schema::Phase;
 
 use crate::case::Case;
@@ -22,7 +23,28 @@ rule! {
     /// ```
     SingularMatrix, "singular-matrix", "a matrix without an inverse",
     "add a small multiple of the identity before the operation, or use lstsq or pinv, which accept rank deficiency",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 역행렬이 없는(또는 거의 없는) 행렬의 역행렬을 구하거나, 그 행렬로 방정식을 풀거나, 그 행렬을 분해하거나, 로그
+    /// 행렬식을 구했습니다.
+    ///
+    /// ## 왜
+    /// 행이나 열이 선형 종속인 경우, 샘플 수가 특징 수보다 적은 경우, 상수인 특징의 공분산, 같은 점이 반복된 커널
+    /// 행렬이 그렇습니다. 행렬식이 0이고 그 로그는 -inf입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 문제가 허용하는 만큼 대각에 더하거나(`a + eps * eye`), float64로 풀거나, 랭크가 부족해도 되는 방법(`lstsq`,
+    /// `pinv`)을 쓰십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n))
+    /// ```
+    "역행렬이 없는 행렬",
+    "연산 전에 단위행렬의 작은 배수를 더하거나, 랭크가 부족해도 되는 lstsq나 pinv를 쓰십시오",
+    check;
+    apart "print the smallest singular value: 0, or tiny beside the largest, decides",
+    "가장 작은 특잇값을 출력해 보십시오: 0이거나 최댓값에 비해 아주 작으면 이것이 원인입니다"
 }
 
 const FORWARD: &[&str] = &[
@@ -45,14 +67,18 @@ fn check(case: &Case) -> Option<Finding> {
     let mut evidence = vec![];
     if let Some(input) = case.entry().inputs.first().filter(|arg| arg.shape.len() >= 2) {
         let n = input.shape[input.shape.len() - 1];
-        evidence.push(format!("{} of matrices of size {n}", case.entry().op));
+        evidence.push(say!(case.lang, "{} of matrices of size {n}", "{}: 행렬의 크기 {n}", case.entry().op));
     }
     if let Some(at) = case.bad_output().and_then(|arg| arg.index.as_deref()).filter(|at| !at.is_empty()) {
-        evidence.push(format!("the first bad result is at {}", text::index(at)));
+        evidence.push(say!(case.lang, "the first bad result is at {}", "첫 비정상 결과의 위치: {}", text::index(at)));
     }
     let also = case.entry().reference.as_ref().is_some_and(|r| !r.finite);
     if also {
-        evidence.push("in float64 it is not finite either: the matrix is singular, not merely ill-conditioned".to_owned());
+        let (en, ko) = (
+            "in float64 it is not finite either: the matrix is singular, not merely ill-conditioned",
+            "float64에서도 유한하지 않음: 조건수가 나쁜 정도가 아니라 특이 행렬임",
+        );
+        evidence.push(case.lang.pick(en, ko).to_owned());
     }
     Finding::sure(also, 6, evidence)
 }

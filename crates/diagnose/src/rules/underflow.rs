@@ -1,26 +1,53 @@
+use nanscope_lang::say;
+use nanscope_trace::schema::{AlarmKind, Entry, Phase};
+
 use crate::case::Case;
+use crate::course::Course;
 use crate::meant::base;
 use crate::rules::Finding;
 use crate::text;
 
 rule! {
     /// ## What happened
-    /// A value that matters became exactly 0 because it was too small for its number format, and a logarithm or a division met it.
+    /// A value that matters became exactly 0 because it was too small for its number format, and a logarithm or a division met
+    /// it; or every gradient did, and the parameters stay as they are without a word.
     ///
     /// ## Why
     /// exp(-104) is 0 in float32, exp(-17.4) in float16; a softmax or softplus of a large negative number, a product of many
-    /// probabilities, a squared gradient in float16.
+    /// probabilities, a squared gradient in float16. Gradients below 6e-8 are 0 in float16 unless the loss is scaled.
     ///
     /// ## What to do
-    /// Work with logarithms (logsumexp, log_softmax), add a floor that exists in the format, or use a wider format.
+    /// Work with logarithms (logsumexp, log_softmax), add a floor that exists in the format, or use a wider format. For
+    /// gradients: scale the loss (`torch.amp.GradScaler`), or use bfloat16, which has the range of float32.
     ///
     /// ## Example
     /// ```python
     /// std = F.softplus(x) + 1e-4
     /// ```
     Underflow, "underflow", "a value that matters became 0 in its number format",
-    "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format",
-    check
+    "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format; for gradients: scale the loss (GradScaler), or use bfloat16",
+
+    /// ## 무슨 일이 일어났나
+    /// 의미 있는 값이 형식에 비해 너무 작아 정확히 0이 되었고, 로그나 나눗셈이 그 0을 만났습니다. 모든 기울기가 그렇게
+    /// 0이 되어 아무 표시 없이 파라미터가 바뀌지 않는 경우도 있습니다.
+    ///
+    /// ## 왜
+    /// exp(-104)는 float32에서, exp(-17.4)는 float16에서 0입니다. 큰 음수의 softmax나 softplus, 많은 확률의 곱,
+    /// float16에서 제곱한 기울기도 그렇습니다. 손실을 스케일하지 않으면 6e-8보다 작은 기울기는 float16에서 0입니다.
+    ///
+    /// ## 어떻게 하나
+    /// 로그로 계산하거나(logsumexp, log_softmax), 해당 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오.
+    /// 기울기라면 손실을 스케일하거나(`torch.amp.GradScaler`) 표현 범위가 float32와 같은 bfloat16을 쓰십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// std = F.softplus(x) + 1e-4
+    /// ```
+    "의미 있는 값이 언더플로로 0이 됨",
+    "로그로 계산하거나(logsumexp, log_softmax), 이 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오; 기울기라면 손실을 스케일하거나(GradScaler) bfloat16을 쓰십시오",
+    check; steps every_gradient;
+    apart "run one step with a loss scale of 65536: gradients that appear then had underflowed",
+    "손실 스케일을 65536으로 두고 한 스텝을 실행해 보십시오: 그때 기울기가 나타나면 언더플로였던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -49,8 +76,13 @@ fn check(case: &Case) -> Option<Finding> {
                 }
                 let read = entry.inputs.first().and_then(|arg| arg.counts?.max_abs).map(text::number).unwrap_or_default();
                 return Finding::likely(4, vec![
-                    format!("{} gives exactly 0; its argument reaches {read} in magnitude", entry.op),
-                    format!("the result is {}", entry.outputs.first()?.dtype),
+                    say!(
+                        case.lang,
+                        "{} gives exactly 0; its argument reaches {read} in magnitude",
+                        "{} 연산의 결과가 정확히 0; 인자의 최대 크기는 {read}",
+                        entry.op
+                    ),
+                    say!(case.lang, "the result is {}", "결과의 형식: {}", entry.outputs.first()?.dtype),
                 ]);
             }
             "mm" | "bmm" | "mv" | "sum" | "mul" | "add" | "clone" | "_to_copy" | "pow" => {
@@ -60,4 +92,54 @@ fn check(case: &Case) -> Option<Finding> {
         }
     }
     None
+}
+
+/// Gradients that are 0 throughout, step after step.
+fn every_gradient(course: &Course) -> Option<Finding> {
+    let lang = course.lang;
+    let alarm = course.alarm(AlarmKind::SilentZero).filter(|_| course.tripped_on(AlarmKind::SilentZero))?;
+    let number = |name| alarm.fact(name).map(text::number);
+    let mut evidence = vec![say!(
+        lang,
+        "every gradient was exactly 0 in all {steps} steps from step {first} on; the loss is {loss}",
+        "스텝 {first}부터 {steps}개 스텝 내내 모든 기울기가 정확히 0; 손실은 {loss}",
+        steps = number("steps")?,
+        first = alarm.step,
+        loss = number("loss")?
+    )];
+    if let (Some(norm), Some(step)) = (number("last_norm"), number("last_norm_step")) {
+        evidence.push(say!(
+            lang,
+            "the last gradient norm above 0 was {norm}, at step {step}",
+            "0이 아니었던 마지막 기울기 노름은 스텝 {step}의 {norm}"
+        ));
+    }
+    evidence.push(match number("scale") {
+        Some(scale) => say!(lang, "the loss scale is {scale}", "손실 스케일은 {scale}"),
+        None => lang.pick("the loss is not scaled", "손실을 스케일하지 않음").to_owned(),
+    });
+    let backward = |entry: &&Entry| entry.phase == Phase::Backward;
+    match course.ledger.entries.iter().filter(backward).find_map(vanishing) {
+        Some((entry, dtype)) => {
+            evidence.push(say!(
+                lang,
+                "{}: what it gets is not 0, what it gives is 0 throughout, in {dtype}",
+                "{}: 입력은 0이 아닌데 {dtype} 결과가 모두 0",
+                entry.op
+            ));
+            Finding::likely(7, evidence)
+        }
+        // Without a replay nothing is known of formats.
+        None if course.ledger.entries.is_empty() => Finding::possible(4, evidence),
+        None => None,
+    }
+}
+
+/// A 16- or 8-bit result that is 0 throughout, of inputs that are not.
+fn vanishing(entry: &Entry) -> Option<(&Entry, &str)> {
+    let largest = |arg: &nanscope_trace::schema::Arg| arg.counts.and_then(|counts| counts.max_abs);
+    let out = entry.outputs.first().filter(|out| largest(out) == Some(0.0))?;
+    let narrow = nanscope_numeric::Format::named(&out.dtype).is_some_and(|format| format.bits <= 16);
+    let fed = !entry.inputs.is_empty() && entry.inputs.iter().all(|arg| largest(arg) > Some(0.0));
+    (narrow && fed).then_some((entry, &out.dtype[..]))
 }

@@ -1,3 +1,5 @@
+use nanscope_lang::say;
+
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -20,7 +22,27 @@ rule! {
     /// ```
     ZeroTimesInfinity, "zero-times-infinity", "0 * inf in a formula that means 0",
     "bound the infinite factor before the product (clamp the log-probabilities), or use torch.special.xlogy / entr",
-    check
+
+    /// ## 무슨 일이 일어났나
+    /// 0을 뜻하는 식에서 0 * inf 또는 inf - inf가 계산되어 결과가 NaN이 되었습니다.
+    ///
+    /// ## 왜
+    /// p = 0일 때의 p * log(p), mask된 점수에 곱한 0, 무한대인 항에 붙은 가중치 0이 그렇습니다.
+    ///
+    /// ## 어떻게 하나
+    /// 곱하기 전에 무한대가 되는 쪽의 범위를 제한하거나(로그 확률을 clamp), `xlogy`를 쓰거나, 인자를 안전하게 만든 뒤
+    /// `where`로 선택하십시오.
+    ///
+    /// ## 예
+    /// ```python
+    /// logp = logits.log_softmax(-1).clamp(min=torch.finfo(logits.dtype).min)
+    /// entropy = -(logp.exp() * logp).sum(-1)
+    /// ```
+    "0을 뜻하는 식에서 0 * inf",
+    "곱하기 전에 무한대가 되는 쪽의 범위를 제한하거나(로그 확률을 clamp), torch.special.xlogy 또는 entr를 쓰십시오",
+    check;
+    apart "print both factors at the bad element: 0 and inf decide",
+    "비정상 원소에서 두 인수를 출력해 보십시오: 하나가 0이고 다른 하나가 inf이면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -32,5 +54,5 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let at = case.bad_output()?.index.as_deref().map(text::index).unwrap_or_default();
-    Finding::proved(6, vec![format!("{} * {} at {at}", text::number(a), text::number(b))])
+    Finding::proved(6, vec![say!(case.lang, "{} * {} at {at}", "{} * {}, {at} 위치", text::number(a), text::number(b))])
 }

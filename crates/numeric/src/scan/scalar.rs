@@ -10,7 +10,7 @@ pub(super) fn all_finite<T: Element>(block: &[T]) -> bool {
     block.iter().all(|x| x.to_f64().is_finite())
 }
 
-pub(super) fn pass<T: Element>(block: &[T]) -> Pass {
+pub(crate) fn pass<T: Element>(block: &[T]) -> Pass {
     let mut lanes = [Pass::default(); LANES];
     let (groups, rest) = block.as_chunks::<LANES>();
     for group in groups {

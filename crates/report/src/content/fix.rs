@@ -1,24 +1,39 @@
+use nanscope_lang::{Lang, say};
 use nanscope_trace::schema::{Proof, Safety};
 
 use super::number::count;
 
 /// How far to trust a fix, in words.
-pub(crate) fn safety(safety: Safety) -> &'static str {
+pub(crate) fn safety(safety: Safety, lang: Lang) -> &'static str {
     match safety {
-        Safety::Safe => "safe: healthy steps stay as they are",
-        Safety::ChangesTraining => "changes training: healthy steps change too",
-        Safety::Advice => "advice",
+        Safety::Safe => lang.pick("safe: healthy steps stay as they are", "안전: 정상 스텝의 결과는 그대로임"),
+        Safety::ChangesTraining => {
+            lang.pick("changes training: healthy steps change too", "학습이 달라짐: 정상 스텝의 결과도 바뀜")
+        }
+        Safety::Advice => lang.pick("advice", "조언"),
     }
 }
 
 /// What running the fix showed.
-pub(crate) fn proof(proof: &Proof) -> String {
-    let steps = count(proof.steps, "step");
-    let outcome = if proof.finite { "finite" } else { "not finite" };
-    let losses = &proof.healthy_losses;
-    if proof.proved {
-        format!("proved: applied and run for {steps}, {outcome}, losses of healthy steps {losses}")
-    } else {
-        format!("not proved: applied and run for {steps}, {outcome}, losses of healthy steps {losses}")
+pub(crate) fn proof(proof: &Proof, lang: Lang) -> String {
+    let proved =
+        if proof.proved { lang.pick("proved", "증명됨") } else { lang.pick("not proved", "증명되지 않음") };
+    let outcome =
+        if proof.finite { lang.pick("finite", "유한함") } else { lang.pick("not finite", "유한하지 않음") };
+    say!(
+        lang,
+        "{proved}: applied and run for {steps}, {outcome}, losses of healthy steps {losses}",
+        "{proved}: 적용 후 {steps} 실행, {outcome}, 정상 스텝의 손실: {losses}",
+        steps = lang.pick(count(proof.steps, "step"), format!("{}개 스텝", proof.steps)),
+        losses = lang.pick(proof.healthy_losses.as_str(), losses(&proof.healthy_losses))
+    )
+}
+
+fn losses(healthy: &str) -> &str {
+    match healthy {
+        "identical" => "동일함",
+        "close" => "거의 같음",
+        "changed" => "달라짐",
+        other => other,
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers as a person reads them.
 
+use nanscope_lang::{Lang, say};
+
 /// Up to four digits: `65504`, `0.7125`, `1.7e5`, `nan`, `-inf`.
 pub fn number(x: f64) -> String {
     let magnitude = x.abs();
@@ -24,13 +26,13 @@ fn without_trailing_zeros(text: &str) -> &str {
 }
 
 /// `0.21 s`, `3 min 20 s`.
-pub(crate) fn seconds(x: f64) -> String {
+pub(crate) fn seconds(x: f64, lang: Lang) -> String {
     if x < 10.0 {
-        format!("{x:.2} s")
+        say!(lang, "{x:.2} s", "{x:.2}초")
     } else if x < 120.0 {
-        format!("{x:.0} s")
+        say!(lang, "{x:.0} s", "{x:.0}초")
     } else {
-        format!("{:.0} min {:.0} s", (x / 60.0).floor(), x % 60.0)
+        say!(lang, "{:.0} min {:.0} s", "{:.0}분 {:.0}초", (x / 60.0).floor(), x % 60.0)
     }
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn index(sizes: &[u64]) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// `1 step`, `7 steps`.
+/// `1 step`, `7 steps`: English.
 pub(crate) fn count(n: u64, singular: &str) -> String {
     if n == 1 { format!("1 {singular}") } else { format!("{n} {singular}s") }
 }

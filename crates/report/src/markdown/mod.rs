@@ -2,47 +2,48 @@
 
 mod escape;
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{Place, Report, Verdict};
 
-use crate::content::{self, Row};
+use crate::content::{self, Heading, Row, Spot};
 use escape::{block, code, text};
 
 /// The report as Markdown, ended by a line end.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &Report, lang: Lang) -> String {
     let mut parts = Vec::new();
     if report.verdict == Verdict::Finite {
-        parts.push(format!("**{}**", text(&content::finite(report))));
+        parts.push(format!("**{}**", text(&content::finite(report, lang))));
     } else {
-        parts.push(headline(report));
-        parts.extend(frame(report));
+        parts.push(headline(report, lang));
+        parts.extend(frame(report, lang));
         parts.extend(list(
-            content::notes(report).iter().map(|note| format!("**{}**: {}", text(&note.about), text(&note.text))),
+            content::notes(report, lang).iter().map(|note| format!("**{}**: {}", text(&note.about), text(&note.text))),
         ));
-        parts.extend(others(report));
-        parts.extend(chain(report));
-        parts.extend(experiments(report));
-        parts.extend(fixes(report));
-        parts.extend(titled("What would tell more", list(content::tells_more(report).iter().map(|way| text(way)))));
+        parts.extend(others(report, lang));
+        parts.extend(chain(report, lang));
+        parts.extend(experiments(report, lang));
+        parts.extend(fixes(report, lang));
+        parts.extend(titled(Heading::More, lang, list(content::tells_more(report, lang).iter().map(|way| text(way)))));
     }
-    parts.extend(titled("Warnings", list(report.warnings.iter().map(|warning| text(warning)))));
+    parts.extend(titled(Heading::Warnings, lang, list(report.warnings.iter().map(|warning| text(warning)))));
     parts.push(run(report));
     let mut out = parts.join("\n\n");
     out.push('\n');
     out
 }
 
-fn headline(report: &Report) -> String {
-    let headline = content::headline(report);
+fn headline(report: &Report, lang: Lang) -> String {
+    let headline = content::headline(report, lang);
     match headline.id {
         Some(id) => format!("## {}: {}", code(id), text(&headline.text)),
         None => format!("## {}", text(&headline.text)),
     }
 }
 
-fn frame(report: &Report) -> Option<String> {
-    let origin = report.origin.as_ref()?;
-    let found = text(&content::label(origin));
-    let Some(place) = &origin.place else { return Some(found) };
+fn frame(report: &Report, lang: Lang) -> Option<String> {
+    let Spot { place, label } = content::spot(report, lang)?;
+    let found = text(&label);
+    let Some(place) = place else { return Some(found) };
     let Place { file, line, .. } = place;
     let at = code(&format!("{file}:{line}"));
     Some(match place.code.as_deref().map(str::trim).filter(|line| !line.is_empty()) {
@@ -51,47 +52,48 @@ fn frame(report: &Report) -> Option<String> {
     })
 }
 
-fn others(report: &Report) -> Option<String> {
+fn others(report: &Report, lang: Lang) -> Option<String> {
     let lines = report.causes.iter().skip(1).map(|cause| {
-        let sure = content::confidence(cause.confidence);
+        let sure = content::confidence(cause.confidence, lang);
         let evidence: String = cause.evidence.iter().map(|evidence| format!("; {}", text(evidence))).collect();
-        format!("{}: {} ({sure}){evidence}", code(&cause.id), text(&cause.title))
+        let apart = cause.distinguish.as_ref().map(|apart| format!("; *{}*", text(apart))).unwrap_or_default();
+        format!("{}: {} ({sure}){evidence}{apart}", code(&cause.id), text(&cause.title))
     });
-    titled("It may also be", list(lines))
+    titled(Heading::Others, lang, list(lines))
 }
 
-fn chain(report: &Report) -> Option<String> {
-    let lines = content::chain(report).into_iter().map(|row| match row {
+fn chain(report: &Report, lang: Lang) -> Option<String> {
+    let lines = content::chain(report, lang).into_iter().map(|row| match row {
         Row::Link([position, phase, place, what, operator, module]) => {
             let parts = [code(&place), text(&what), code(&operator), text(&module)];
             let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             format!("{position}. {phase}: {}", known.join(", "))
         }
-        Row::Skipped(n) => format!("\n*{n} more in between*\n"),
+        Row::Skipped(left_out) => format!("\n*{left_out}*\n"),
         Row::Trip(what) => format!("\n=> {}", text(&what)),
     });
     let lines: Vec<String> = lines.collect();
-    titled("How it got there", (!lines.is_empty()).then(|| lines.join("\n")))
+    titled(Heading::Chain, lang, (!lines.is_empty()).then(|| lines.join("\n")))
 }
 
-fn experiments(report: &Report) -> Option<String> {
+fn experiments(report: &Report, lang: Lang) -> Option<String> {
     let row = |cells: &[String]| format!("| {} |", cells.iter().map(|raw| text(raw)).collect::<Vec<_>>().join(" | "));
-    let rows = content::experiments(report);
+    let rows = content::experiments(report, lang);
     let mut lines: Vec<String> = rows.iter().map(|cells| row(cells)).collect();
     if let Some(header) = rows.first() {
         lines.insert(1, row(&vec!["---".to_owned(); header.len()]));
     }
     if let Some(island) = &report.island {
-        lines.push(format!("\n{}", text(&content::island(island))));
+        lines.push(format!("\n{}", text(&content::island(island, lang))));
     }
-    titled("What was tried", (!lines.is_empty()).then(|| lines.join("\n")))
+    titled(Heading::Experiments, lang, (!lines.is_empty()).then(|| lines.join("\n")))
 }
 
-fn fixes(report: &Report) -> Option<String> {
+fn fixes(report: &Report, lang: Lang) -> Option<String> {
     let items = report.fixes.iter().map(|fix| {
-        let mut item = format!("{} ({})", text(&fix.summary), content::safety(fix.safety));
+        let mut item = format!("{} ({})", text(&fix.summary), content::safety(fix.safety, lang));
         if let Some(proof) = &fix.proof {
-            item += &format!("; {}", text(&content::proof(proof)));
+            item += &format!("; {}", text(&content::proof(proof, lang)));
         }
         if let Some(diff) = &fix.diff {
             // Indented so that it stays inside the list item.
@@ -99,7 +101,7 @@ fn fixes(report: &Report) -> Option<String> {
         }
         item
     });
-    titled("What to try", list(items))
+    titled(Heading::Fixes, lang, list(items))
 }
 
 fn run(report: &Report) -> String {
@@ -118,6 +120,8 @@ fn list(items: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn titled(title: &str, body: Option<String>) -> Option<String> {
-    body.map(|body| format!("### {title}\n\n{body}"))
+fn titled(heading: Heading, lang: Lang, body: Option<String>) -> Option<String> {
+    let mut rest = heading.text(lang).chars();
+    let first = rest.next()?.to_uppercase();
+    body.map(|body| format!("### {first}{}\n\n{body}", rest.as_str()))
 }

@@ -7,6 +7,7 @@ mod sections;
 mod source;
 mod table;
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{Report, Verdict};
 
 use crate::content;
@@ -32,21 +33,21 @@ impl Options {
 }
 
 /// The report as text, ended by a line end.
-pub fn render(report: &Report, options: &Options) -> String {
+pub fn render(report: &Report, options: &Options, lang: Lang) -> String {
     let paint = Paint(options.colour);
     let mut sections = Vec::new();
     if report.verdict == Verdict::Finite {
-        sections.push(paint.good(&content::finite(report)));
+        sections.push(paint.good(&content::finite(report, lang)));
     } else {
-        sections.push(frame::frame(report, options));
-        sections.extend(sections::others(report, paint));
-        sections.extend(sections::chain(report, paint, options.columns()));
-        sections.extend(sections::experiments(report, paint));
-        sections.extend(sections::fixes(report, paint));
-        sections.extend(sections::more(report, paint));
+        sections.push(frame::frame(report, options, lang));
+        sections.extend(sections::others(report, paint, lang));
+        sections.extend(sections::chain(report, paint, options.columns(), lang));
+        sections.extend(sections::experiments(report, paint, lang));
+        sections.extend(sections::fixes(report, paint, lang));
+        sections.extend(sections::more(report, paint, lang));
     }
-    sections.extend(sections::warnings(report, paint));
-    sections.extend(sections::footer(report, options));
+    sections.extend(sections::warnings(report, paint, lang));
+    sections.extend(sections::footer(report, options, lang));
     let mut text = sections.join("\n\n");
     text.push('\n');
     text

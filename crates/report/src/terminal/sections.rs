@@ -1,5 +1,6 @@
 //! What follows the frame. Each is a heading and its lines, or None when there is nothing to say.
 
+use nanscope_lang::Lang;
 use nanscope_trace::schema::{Fix, Report, Safety};
 
 use super::{
@@ -8,26 +9,26 @@ use super::{
     safe::safe,
     table::{clip, table},
 };
-use crate::content::{self, Row};
+use crate::content::{self, Heading, Row};
 
 fn section(paint: Paint, heading: &str, lines: Vec<String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{}\n{}", paint.heading(heading), lines.join("\n")))
 }
 
 /// Causes after the first.
-pub(super) fn others(report: &Report, paint: Paint) -> Option<String> {
+pub(super) fn others(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
     let mut lines = Vec::new();
     for cause in report.causes.iter().skip(1) {
-        let sure = content::confidence(cause.confidence);
+        let sure = content::confidence(cause.confidence, lang);
         lines.push(safe(&format!("  {}: {} ({sure})", cause.id, cause.title)));
-        lines.extend(cause.evidence.iter().map(|evidence| safe(&format!("    {evidence}"))));
+        lines.extend(cause.evidence.iter().chain(&cause.distinguish).map(|text| safe(&format!("    {text}"))));
     }
-    section(paint, "it may also be", lines)
+    section(paint, Heading::Others.text(lang), lines)
 }
 
 /// From the origin to the trip.
-pub(super) fn chain(report: &Report, paint: Paint, columns: usize) -> Option<String> {
-    let rows = content::chain(report);
+pub(super) fn chain(report: &Report, paint: Paint, columns: usize, lang: Lang) -> Option<String> {
+    let rows = content::chain(report, lang);
     let links: Vec<[String; 6]> =
         rows.iter().filter_map(|row| if let Row::Link(cells) = row { Some(cells.clone()) } else { None }).collect();
     let digits = links.iter().map(|cells| cells[0].len()).max().unwrap_or(0).max("=>".len());
@@ -41,32 +42,33 @@ pub(super) fn chain(report: &Report, paint: Paint, columns: usize) -> Option<Str
     let mut drawn = table(&aligned).into_iter();
     let lines = rows.iter().map(|row| match row {
         Row::Link(_) => clip(&format!("  {}", drawn.next().unwrap_or_default()), columns),
-        Row::Skipped(n) => format!("  {:>digits$}  {n} more in between", "..."),
+        Row::Skipped(text) => format!("  {:>digits$}  {text}", "..."),
         Row::Trip(text) => safe(&format!("  {:>digits$}  {text}", "=>")),
     });
-    section(paint, "how it got there", lines.collect())
+    section(paint, Heading::Chain.text(lang), lines.collect())
 }
 
 /// The experiments as a table, and the island they led to.
-pub(super) fn experiments(report: &Report, paint: Paint) -> Option<String> {
-    let mut lines: Vec<String> = table(&content::experiments(report)).iter().map(|line| format!("  {line}")).collect();
-    lines.extend(report.island.as_ref().map(|island| safe(&format!("  {}", content::island(island)))));
-    section(paint, "what was tried", lines)
+pub(super) fn experiments(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
+    let mut lines: Vec<String> =
+        table(&content::experiments(report, lang)).iter().map(|line| format!("  {line}")).collect();
+    lines.extend(report.island.as_ref().map(|island| safe(&format!("  {}", content::island(island, lang)))));
+    section(paint, Heading::Experiments.text(lang), lines)
 }
 
 /// Ranked fixes, with diff and proof.
-pub(super) fn fixes(report: &Report, paint: Paint) -> Option<String> {
-    let lines = report.fixes.iter().enumerate().flat_map(|(at, fix)| self::fix(at + 1, fix, paint)).collect();
-    section(paint, "what to try", lines)
+pub(super) fn fixes(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
+    let lines = report.fixes.iter().enumerate().flat_map(|(at, fix)| self::fix(at + 1, fix, paint, lang)).collect();
+    section(paint, Heading::Fixes.text(lang), lines)
 }
 
-fn fix(number: usize, fix: &Fix, paint: Paint) -> Vec<String> {
+fn fix(number: usize, fix: &Fix, paint: Paint, lang: Lang) -> Vec<String> {
     let mut lines = vec![safe(&format!("  {number}. {}", fix.summary))];
     if fix.safety != Safety::Advice {
-        lines.push(format!("     {}", content::safety(fix.safety)));
+        lines.push(format!("     {}", content::safety(fix.safety, lang)));
     }
     if let Some(proof) = &fix.proof {
-        lines.push(safe(&format!("     {}", content::proof(proof))));
+        lines.push(safe(&format!("     {}", content::proof(proof, lang))));
     }
     for line in fix.diff.iter().flat_map(|diff| diff.lines()) {
         let text = match line.as_bytes().first() {
@@ -80,23 +82,19 @@ fn fix(number: usize, fix: &Fix, paint: Paint) -> Vec<String> {
 }
 
 /// Without a cause: what would tell more.
-pub(super) fn more(report: &Report, paint: Paint) -> Option<String> {
-    let lines = content::tells_more(report).iter().map(|way| format!("  - {way}")).collect();
-    section(paint, "what would tell more", lines)
+pub(super) fn more(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
+    let lines = content::tells_more(report, lang).iter().map(|way| format!("  - {way}")).collect();
+    section(paint, Heading::More.text(lang), lines)
 }
 
 /// What was dropped, what could not be told.
-pub(super) fn warnings(report: &Report, paint: Paint) -> Option<String> {
-    let lines: Vec<String> =
-        report.warnings.iter().map(|text| format!("{} {}", paint.warning("warning:"), safe(text))).collect();
+pub(super) fn warnings(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
+    let word = paint.warning(lang.pick("warning:", "경고:"));
+    let lines: Vec<String> = report.warnings.iter().map(|text| format!("{word} {}", safe(text))).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Where to read on.
-pub(super) fn footer(report: &Report, options: &Options) -> Option<String> {
-    let page = report.causes.first().map(|cause| format!("`{}` explains this cause", cause.docs));
-    let folder = options.folder.as_ref().filter(|_| page.is_some() || report.origin.is_some());
-    let again = folder.map(|folder| format!("`nanscope explain {folder}` shows this again"));
-    let parts: Vec<String> = page.into_iter().chain(again).collect();
-    (!parts.is_empty()).then(|| safe(&parts.join("; ")))
+pub(super) fn footer(report: &Report, options: &Options, lang: Lang) -> Option<String> {
+    content::footer(report, options.folder.as_deref(), lang).map(|text| safe(&text))
 }

@@ -1,3 +1,5 @@
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::safe::safe;
 
 /// Rows as lines with aligned columns, two spaces between them; columns that are empty throughout are left out.
@@ -6,22 +8,30 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
+            *width = cell.width().max(*width);
         }
     }
     let line = |row: &[String; N]| {
         let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let padded: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
+        let padded: Vec<String> =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width()))).collect();
         padded.join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
 }
 
-/// At most `width` characters, the cut shown as `...`.
+/// At most `width` columns, the cut shown as `...`.
 pub(super) fn clip(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
+    if line.width() <= width {
         return line.to_owned();
     }
-    let kept: String = line.chars().take(width.saturating_sub(3)).collect();
+    let mut left = width.saturating_sub("...".len());
+    let fits = |c: &char| {
+        let columns = c.width().unwrap_or(0);
+        let fits = columns <= left;
+        left = left.saturating_sub(columns);
+        fits
+    };
+    let kept: String = line.chars().take_while(fits).collect();
     format!("{}...", kept.trim_end())
 }

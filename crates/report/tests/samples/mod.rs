@@ -4,6 +4,7 @@ mod backward;
 mod dark;
 mod data;
 mod forward;
+pub(crate) mod korean;
 mod quiet;
 
 use nanscope_numeric::Census;
@@ -54,7 +55,7 @@ pub(crate) fn report(verdict: Verdict) -> Report {
 }
 
 pub(crate) fn trip(step: u64, where_: Where, kind: &str) -> Option<TripSummary> {
-    Some(TripSummary { step, rank: 0, where_, name: None, kind: kind.into() })
+    Some(TripSummary { step, rank: 0, where_, name: None, kind: kind.into(), alarm: None, seen: None, place: None })
 }
 
 pub(crate) fn replay(faithful: bool) -> Option<Replay> {
@@ -100,7 +101,8 @@ pub(crate) fn link(phase: Phase, op: &str, line: u32, text: &str) -> Link {
 
 pub(crate) fn cause(id: &str, title: &str, confidence: Confidence, evidence: &[&str]) -> Cause {
     let evidence = evidence.iter().map(|&text| text.to_owned()).collect();
-    Cause { id: id.into(), title: title.into(), confidence, evidence, docs: format!("nanscope rules {id}") }
+    let docs = format!("nanscope rules {id}");
+    Cause { id: id.into(), title: title.into(), confidence, evidence, distinguish: None, docs }
 }
 
 pub(crate) fn advice(id: &str, summary: &str) -> Fix {

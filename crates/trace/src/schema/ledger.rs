@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::Num;
+use super::{History, Num};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Ledger {
     /// Facts about the run that rules may quote: `deterministic_fill`, `optimizer.eps`, ...
     #[serde(default)]
     pub facts: BTreeMap<String, serde_json::Value>,
+    /// The steps before this one. Absent in folders of 0.1.0, which keep losses and norms in `facts["history"]`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub history: Option<History>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -2,11 +2,15 @@
 //!
 //! Each is written as JSON into the run folder, a step as bytes. A fact that is absent is absent, never 0 and never "".
 
+mod history;
+mod inputs;
 mod ledger;
 mod num;
 mod report;
 mod run;
 
+pub use history::{Alarm, AlarmKind, Baseline, History, PastStep, ScaleChange};
+pub use inputs::{Batch, Constant, InputHistory, Odd};
 pub use ledger::{Arg, Counts, Entry, Ledger, Phase, Place, Reference, Source};
 pub use num::Num;
 pub use report::*;

@@ -1,7 +1,7 @@
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{Num, Place, Reference, Trip};
+use super::{AlarmKind, Num, Place, Reference, Trip};
 use crate::schema::Phase;
 
 /// Name of the report format that this version writes.
@@ -77,12 +77,21 @@ pub struct TripSummary {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
     pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub alarm: Option<AlarmKind>,
+    /// For an alarm: the step at which it was certain, `step` being where it began.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seen: Option<u64>,
+    /// The line of the step, where no operator is to blame.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub place: Option<Place>,
 }
 
 impl From<&Trip> for TripSummary {
     fn from(trip: &Trip) -> Self {
-        let Trip { step, rank, where_, name, kind, .. } = trip.clone();
-        TripSummary { step, rank, where_, name, kind }
+        let Trip { step, rank, where_, name, kind, alarm, place, .. } = trip.clone();
+        let (alarm, seen) = (alarm.as_ref().map(|alarm| alarm.kind), alarm.map(|alarm| alarm.seen));
+        TripSummary { step, rank, where_, name, kind, alarm, seen, place }
     }
 }
 
@@ -187,6 +196,9 @@ pub struct Cause {
     pub title: String,
     pub confidence: Confidence,
     pub evidence: Vec<String>,
+    /// What would tell it from the other causes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub distinguish: Option<String>,
     /// Command that prints the rule's page.
     pub docs: String,
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Num;
+use super::{Alarm, Num, Place};
 
 /// What is known of a run before its first step. The first frame of every log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,7 @@ pub enum Where {
     Output,
     Scale,
     Trend,
+    Rate,
     Recompute,
     Rank,
 }
@@ -96,6 +97,12 @@ pub struct Trip {
     /// Entries that wrote gradients which were bad in the same replay.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub also: Vec<usize>,
+    /// The alarm, for a trip on what shows over several steps.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub alarm: Option<Alarm>,
+    /// The line that called backward or the optimizer's step, for a trip that no operator is to blame for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub place: Option<Place>,
 }
 
 /// How a run ended; the last frame of a log that was closed.

@@ -41,6 +41,8 @@ pub fn trip() -> Trip {
         loss: Some(Num(f64::INFINITY)),
         entry: None,
         also: vec![],
+        alarm: None,
+        place: None,
     }
 }
 

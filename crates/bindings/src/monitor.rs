@@ -1,0 +1,160 @@
+//! The memory of a run over its steps and inputs. What it looks for is told in `crates/diagnose/src/monitor`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nanscope_diagnose::{Input, Signals, monitor};
+use nanscope_trace::schema::Place;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::scan::{Dtypes, Memory};
+
+/// What shows over several steps while every value is still finite.
+#[pyclass(frozen, get_all, module = "nanscope._core")]
+pub(crate) struct Alarm {
+    /// `divergence`, `loss-scale-collapse`, `silent-zero`, `pile-up`, `zero-rate` or `dead-units`.
+    kind: &'static str,
+    /// Where it began.
+    step: u64,
+    /// Where it was certain.
+    seen: u64,
+    /// Its position among all alarms of the monitor.
+    index: usize,
+}
+
+/// The memory of one run. Bounded; safe to use from several threads.
+#[pyclass(frozen, module = "nanscope._core")]
+pub(crate) struct Monitor(Mutex<monitor::Monitor>);
+
+#[pymethods]
+impl Monitor {
+    /// A monitor that has seen nothing.
+    #[new]
+    fn new() -> Self {
+        Monitor(Mutex::new(monitor::Monitor::new()))
+    }
+
+    /// Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
+    ///
+    /// `optimizer` counts from 0 in the order in which optimizers were first seen. `groups` are the gradient norms of the
+    /// parameter groups, `tensors` the number of gradients, `zeros` the positions, ascending, of the parameters whose
+    /// gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
+    /// previous step.
+    #[pyo3(signature = (step, optimizer=0, loss=None, grad_norm=None, grad_max=None, groups=vec![], tensors=0, zeros=vec![], lr=None, scale=None, skipped=false, carried=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn observe(
+        &self,
+        step: u64,
+        optimizer: u32,
+        loss: Option<f64>,
+        grad_norm: Option<f64>,
+        grad_max: Option<f64>,
+        groups: Vec<f64>,
+        tensors: u32,
+        zeros: Vec<u32>,
+        lr: Option<f64>,
+        scale: Option<f64>,
+        skipped: bool,
+        carried: bool,
+    ) -> Option<Alarm> {
+        let (groups, zeros) = (&groups[..], &zeros[..]);
+        let mut monitor = self.lock();
+        let alarm = monitor.observe(&Signals {
+            step,
+            optimizer,
+            loss,
+            grad_norm,
+            grad_max,
+            groups,
+            tensors,
+            zeros,
+            lr,
+            scale,
+            skipped,
+            carried,
+        })?;
+        let index = monitor.alarms().len() - 1;
+        Some(Alarm { kind: alarm.kind.name(), step: alarm.step, seen: alarm.seen, index })
+    }
+
+    /// Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
+    ///
+    /// `slots` says which input each tensor is (0 to 31, the same number for the same argument at every step); without it
+    /// their order does. What cannot be read in place is left out. Torch functions may be intercepted by a mode or subclass:
+    /// call with those disabled. Raises RuntimeError when torch has not been imported, ValueError when `slots` are not as
+    /// many as `tensors`.
+    #[pyo3(signature = (step, tensors, slots=None))]
+    fn inputs(&self, py: Python<'_>, step: u64, tensors: &Bound<'_, PyList>, slots: Option<Vec<u32>>) -> PyResult<()> {
+        let dtypes = Dtypes::of_torch(py)?;
+        // One reference each: another thread may change the list while the GIL is released.
+        let owned: Vec<Bound<'_, PyAny>> = tensors.iter().collect();
+        if let Some(slots) = slots.as_ref().filter(|slots| slots.len() != owned.len()) {
+            let message = format!("expected one slot for each of {} tensors, got {}", owned.len(), slots.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let mut read = Vec::with_capacity(owned.len());
+        for (index, tensor) in owned.iter().enumerate() {
+            if let Some(memory) = Memory::of(tensor, dtypes)? {
+                let shape: Vec<usize> = tensor.getattr(intern!(py, "shape"))?.extract()?;
+                read.push((slots.as_ref().map_or(index as u32, |slots| slots[index]), memory, shape));
+            }
+        }
+        py.detach(|| {
+            let inputs: Vec<Input> = read
+                .iter()
+                .map(|(slot, memory, shape)| {
+                    // SAFETY: `owned` keeps every tensor, and so its memory, until after this.
+                    Input { slot: *slot, view: unsafe { memory.view() }, shape }
+                })
+                .collect();
+            self.lock().inputs(step, &inputs);
+        });
+        Ok(())
+    }
+
+    /// Names of the inputs by slot, as the ledger calls them: `argument x of Net.forward`.
+    fn name_inputs(&self, names: Vec<String>) {
+        self.lock().name_inputs(names);
+    }
+
+    /// Names of an optimizer's parameters, in its order. For alarms given so far.
+    fn name_parameters(&self, optimizer: u32, names: Vec<String>) {
+        self.lock().name_parameters(optimizer, &names);
+    }
+
+    /// The trip that an alarm of this monitor is, as JSON. `place` is the JSON of the line that called backward or the
+    /// optimizer's step.
+    ///
+    /// Raises ValueError when `place` is no place, or the alarm is another monitor's.
+    #[pyo3(signature = (alarm, rank=0, place=None))]
+    fn trip_json(&self, alarm: &Alarm, rank: u32, place: Option<&str>) -> PyResult<String> {
+        let place: Option<Place> = place
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|error| PyValueError::new_err(format!("place: {error}")))?;
+        let monitor = self.lock();
+        let alarms = monitor.alarms();
+        let known = alarms.get(alarm.index).ok_or_else(|| {
+            PyValueError::new_err(format!("expected one of {} alarms, got number {}", alarms.len(), alarm.index))
+        })?;
+        json(&monitor::trip(known, rank, place))
+    }
+
+    /// All that is remembered, as JSON: `history` of a ledger.
+    fn history_json(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| json(&self.lock().history()))
+    }
+}
+
+impl Monitor {
+    // Never held across a call into Python, so waiting for it while attached cannot lock up.
+    fn lock(&self) -> MutexGuard<'_, monitor::Monitor> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}

@@ -1,0 +1,20 @@
+use nanscope_lang::Lang;
+use nanscope_trace::schema::{Place, Report};
+
+use super::{label::label, trip::what};
+
+/// The line that a report is about, and what is said under it.
+pub(crate) struct Spot<'a> {
+    /// Absent where the line is not known.
+    pub(crate) place: Option<&'a Place>,
+    pub(crate) label: String,
+}
+
+/// The line of the origin; without one the line of the step that tripped, where that is known.
+pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
+    if let Some(origin) = &report.origin {
+        return Some(Spot { place: origin.place.as_ref(), label: label(origin, lang) });
+    }
+    let trip = report.trip.as_ref()?;
+    Some(Spot { place: Some(trip.place.as_ref()?), label: what(trip, lang) })
+}

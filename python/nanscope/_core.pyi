@@ -269,6 +269,11 @@ class Look:
         Largest finite magnitude over all gradients that were read.
         """
     @property
+    def largest_lr(self, /) -> float | None:
+        """
+        Largest learning rate of all groups; None when one is a tensor.
+        """
+    @property
     def lr(self, /) -> float | None:
         """
         Learning rate of the first group; None when it is a tensor or absent.
@@ -294,9 +299,9 @@ class Look:
         Parameters whose gradient could not be read in place (device memory, sparse), with their group; None when there are none.
         """
     @property
-    def zeros(self, /) -> int:
+    def zeros(self, /) -> list[int]:
         """
-        Of them, those that are 0 throughout.
+        Positions, among all parameters, of those whose gradient was read and is 0 throughout.
         """
 
 @final
@@ -323,6 +328,10 @@ class Monitor:
     def __new__(cls, /) -> Monitor:
         """
         A monitor that has seen nothing.
+        """
+    def batch(self, /, step: SupportsIndex, recording: Recording) -> None:
+        """
+        Looks at what came into the running step from outside, as `recording` has noted it. Memory as for `inputs`.
         """
     def history_json(self, /) -> str:
         """
@@ -370,6 +379,23 @@ class Monitor:
         parameter groups, `tensors` the number of gradients, `zeros` the positions, ascending, of the parameters whose
         gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
         previous step.
+        """
+    def step(
+        self,
+        /,
+        log: Log | None,
+        step: SupportsIndex,
+        watch_nanos: SupportsIndex,
+        optimizer: SupportsIndex,
+        loss: SupportsFloat | SupportsIndex | None,
+        look: Look,
+        scale: SupportsFloat | SupportsIndex | None,
+        skipped: bool,
+        carried: bool,
+    ) -> Alarm | None:
+        """
+        `observe`, and the step's record in `log`, from one look at the optimizer; `log` is None once it is closed.
+        `watch_nanos` is what the watch itself took.
         """
     def trip_json(self, /, alarm: Alarm, rank: SupportsIndex = 0, place: str | None = None) -> str:
         """
@@ -424,6 +450,10 @@ class Recording:
         """
         `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
         `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
+        """
+    def batch_places(self, /) -> list[tuple[int, int]]:
+        """
+        Which arguments the inputs of this step are, by slot: `(serial of the event, number among its tensors)`.
         """
     @property
     def closed(self, /) -> bool: ...

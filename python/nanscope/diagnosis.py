@@ -33,6 +33,8 @@ AGAIN_SECONDS = 5.0  # and again after each of these
 def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     """Replays the step, writes trip, ledger and report into the run folder, returns the report."""
     names = Names(trip.roots, list(watcher.optimizers))
+    if trip.alarm is not None:
+        return over_steps(watcher, trip, names)
     if trip.tensor is not None and trip.where in ("gradient", "parameter", "buffer", "state"):
         trip.name = trip.name or names.of(trip.tensor) or variable(trip.tensor) or "a tensor without a name"
     made = watcher.recorder.producer(trip.tensor) if trip.tensor is not None else None
@@ -40,11 +42,29 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     ledger = replay(watcher, trip, names)
     if not ledger["faithful"]:
         ledger = rerun.instead(watcher, trip, ledger)
+    watcher.course.batch(trip.step)
+    ledger["history"] = watcher.course.history(trip.tape)
     plain = trip.plain()
     if ledger.get("trip_entry") is not None:
         plain["entry"] = ledger["trip_entry"]
     plain["also"] = ledger.pop("also", [])
     ledger.pop("trip_entry", None)
+    return told(watcher, plain, ledger)
+
+
+def over_steps(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
+    """The report of an alarm: no operator is to blame, so there is no replay."""
+    base = watcher.run_folder.info["cwd"]
+    plain = watcher.course.trip(trip.alarm, trip.optimizer, names, trip.tape, base)
+    ledger = {
+        "entries": [], "events": 0, "operators": 0, "faithful": False, "method": "", "seconds": 0.0,
+        "facts": facts(trip), "history": watcher.course.history(trip.tape),
+    }  # fmt: skip
+    return told(watcher, plain, ledger)
+
+
+def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any]) -> dict[str, Any]:
+    """Writes trip, ledger and report into the run folder; returns the report."""
     folder = watcher.run_folder
     folder.trip(plain)
     text = folder.ledger(ledger)
@@ -61,7 +81,6 @@ def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any
     where = traceback.extract_tb(error.__traceback__)[-1]
     text = f"nanscope failed while it diagnosed the trip: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
     watcher.warn(text)
-    folder = watcher.run_folder
     ledger = {
         "entries": [],
         "events": 0,
@@ -71,13 +90,7 @@ def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any
         "seconds": 0.0,
         "warnings": [text],
     }
-    plain = trip.plain()
-    end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
-    report: dict[str, Any] = json.loads(
-        _core.diagnose(json.dumps(folder.info), json.dumps(plain), json.dumps(ledger), json.dumps(end), folder.lang)
-    )
-    folder.report(report)
-    return report
+    return told(watcher, trip.plain(), ledger)
 
 
 @contextlib.contextmanager
@@ -116,7 +129,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
         "events": 0,
         "operators": 0,
         "entries": [],
-        "facts": facts(watcher, trip),
+        "facts": facts(trip),
     }
     player = None
     try:
@@ -215,7 +228,7 @@ def leaves(trip: Trip) -> list[torch.Tensor]:
     return [t for t, _ in trip.tape.held.values() if t.is_leaf and t.requires_grad]
 
 
-def facts(watcher: Watcher, trip: Trip) -> dict[str, Any]:
+def facts(trip: Trip) -> dict[str, Any]:
     """What rules may want to know of the run besides the operators."""
     found: dict[str, Any] = {
         "deterministic_fill": bool(
@@ -223,14 +236,6 @@ def facts(watcher: Watcher, trip: Trip) -> dict[str, Any]:
             and getattr(torch.utils.deterministic, "fill_uninitialized_memory", False)
         ),
     }
-    found["history"] = [
-        {
-            "step": step,
-            "loss": None if loss is None else number(loss),
-            "grad_norm": None if norm is None else number(norm),
-        }
-        for step, loss, norm in watcher.history
-    ]
     if trip.optimizer is not None:
         group = trip.optimizer.param_groups[0]
         found["optimizer"] = type(trip.optimizer).__name__

@@ -42,15 +42,15 @@ class Folder:
             "pid": os.getpid(),
             "started_unix_nanos": self.started,
         }
-        self._log: _core.Log | None = _core.Log(self._place, json.dumps(self.info))
+        self.log: _core.Log | None = _core.Log(self._place, json.dumps(self.info))
         self.closing: dict[str, Any] = {}
         self.warnings: list[str] = []
 
     def step(self, step: int, watch_nanos: int, loss: float | None, norm: float | None, largest: float | None,
              scale: float | None, lr: float | None, skipped: bool) -> None:  # fmt: skip
         """One record; never raises."""
-        if self._log is not None:
-            self._log.step(step, watch_nanos, loss, norm, largest, scale, lr, skipped)
+        if self.log is not None:
+            self.log.step(step, watch_nanos, loss, norm, largest, scale, lr, skipped)
 
     def _write(self, write: Callable[[str], None], text: str) -> None:
         """A disk that is full, or a folder that is gone, costs a record and never the program."""
@@ -65,24 +65,24 @@ class Folder:
             sys.stderr.write(f"nanscope: {text}\n")
 
     def trip(self, trip: dict[str, Any]) -> None:
-        if self._log is not None:
-            self._write(self._log.trip, json.dumps(trip))
+        if self.log is not None:
+            self._write(self.log.trip, json.dumps(trip))
 
     def ledger(self, ledger: dict[str, Any]) -> str:
         """Writes the ledger; returns it as JSON."""
         text = json.dumps(ledger)
-        if self._log is not None:
-            self._write(self._log.ledger, text)
+        if self.log is not None:
+            self._write(self.log.ledger, text)
         return text
 
     def note(self, text: str) -> None:
         self.warnings.append(text)
-        if self._log is not None:
-            self._write(self._log.note, text)
+        if self.log is not None:
+            self._write(self.log.note, text)
 
     def report(self, report: dict[str, Any]) -> None:
-        if self._log is not None:
-            self._write(self._log.write_report, json.dumps(report))
+        if self.log is not None:
+            self._write(self.log.write_report, json.dumps(report))
 
     def report_after(self, report: dict[str, Any]) -> None:
         """Writes a report when the log is closed already."""
@@ -90,14 +90,14 @@ class Folder:
 
     def end(self, how: str, status: int | None, steps: int, watch_seconds: float) -> None:
         """The last record."""
-        if self._log is None:
+        if self.log is None:
             return
-        if self._log.dropped:
-            self._lost(f"{self._log.dropped} records could not be written to the run folder")
+        if self.log.dropped:
+            self._lost(f"{self.log.dropped} records could not be written to the run folder")
         self.closing = self.ending(how, status, steps, watch_seconds)
-        self._write(self._log.end, json.dumps(self.closing))
-        self._log.close()
-        self._log = None
+        self._write(self.log.end, json.dumps(self.closing))
+        self.log.close()
+        self.log = None
 
     def seconds(self) -> float:
         """Wall-clock seconds since the run began."""
@@ -111,7 +111,7 @@ class Folder:
 
     def abandon(self) -> None:
         """In a forked child: the file belongs to the parent."""
-        self._log = None
+        self.log = None
 
     def text(self, report: dict[str, Any], colour: bool) -> str:
         """The report for a terminal."""

@@ -24,6 +24,7 @@ class Trip:
     signal: str | None = None  # what said stop, where that is not `where` (a collapsing loss scale)
     event: Event | None = None  # the one that made the value, when no backward followed it
     origin: tuple[Event, int] | None = None  # what made `tensor`, where an event of the tape did
+    alarm: Any = None  # _core.Alarm, where the trip is one: it shows over several steps
     roots: list[Any] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 import weakref
-from collections import deque
 from typing import Any
 
 import torch
@@ -17,13 +16,13 @@ from nanscope.capture import autograd, calls, data, functions, modules, optimize
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
+from nanscope.course import MAYBE_MEANT, Course
 from nanscope.folder import Folder
 from nanscope.stop import Stop
 from nanscope.trip import Trip
 
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
-HISTORY = 32  # steps whose signals a diagnosis may look back on
 SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
@@ -68,7 +67,8 @@ class Watcher:
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
-        self.history: deque[tuple[int, float | None, float | None]] = deque(maxlen=HISTORY)  # step, loss, gradient norm
+        self.course = Course(self.recorder)
+        self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
@@ -219,6 +219,7 @@ class Watcher:
         if self._last_optimizer is None or self._last_optimizer() is not optimizer:
             self._last_optimizer = weakref.ref(optimizer)
             self.optimizers.add(optimizer)
+            self._number = self.course.number(optimizer)
         if self._device_loss is not None:
             event, root = self._device_loss
             self._device_loss = None
@@ -227,6 +228,7 @@ class Watcher:
         if gradients.unread is not None:
             gradients = signals.Gradients(gradients, gradients.unread)
         self._gradients = gradients
+        self.course.inputs(self.clock.rounds, gradients.norm)
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
@@ -318,7 +320,6 @@ class Watcher:
     def _end_step(self, optimizer: Any, skipped: bool, start: int) -> None:
         gradients = self._gradients
         step = self.clock.stepped(optimizer)
-        self.recorder.boundary()
         self._snapshot = self._step_event = None
         if not skipped:
             self.handled = None
@@ -327,16 +328,57 @@ class Watcher:
         own = self._own_nanos + now - start
         self._own_nanos = 0
         self._total_nanos += own
-        norm, largest = (None, None) if gradients is None else (gradients.norm, gradients.largest)
         scale = None if self.scaler is None else self._scale()
-        lr = gradients.lr if gradients is not None else None
-        if lr is None:
-            lr = signals.learning_rate(optimizer)
-        self.run_folder.step(step, own, self._loss, norm, largest, scale, lr, skipped)
-        self.history.append((step, self._loss, norm))
+        alarm = self._observe(optimizer, step, own, gradients, scale, skipped)
+        if alarm is not None:
+            self._alarmed(alarm, optimizer)
+        self.recorder.boundary()
         self._loss = None
         if self.arm is not None:
             self._arm_if_due(self.clock.now())
+
+    def _observe(
+        self, optimizer: Any, step: int, own: int, gradients: Any, scale: float | None, skipped: bool
+    ) -> _core.Alarm | None:
+        """Writes the record of a step, and asks the monitor."""
+        course = self.course
+        carried = bool(course._carries) and course.carried(self._number, optimizer)
+        log, loss = self.run_folder.log, self._loss
+        if type(gradients) is _core.Look:
+            return course.monitor.step(log, step, own, self._number, loss, gradients, scale, skipped, carried)
+        lr = signals.learning_rate(optimizer)
+        if gradients is None:  # a GradScaler has left the update out: nobody looked
+            self.run_folder.step(step, own, loss, None, None, scale, lr, skipped)
+            return course.monitor.observe(step, self._number, loss, lr=lr, scale=scale, skipped=skipped)
+        self.run_folder.step(step, own, loss, gradients.norm, gradients.largest, scale, lr, skipped)
+        groups = [math.sqrt(x) for x in gradients.squares]
+        return course.monitor.observe(
+            step, self._number, loss, gradients.norm, gradients.largest, groups, gradients.gradients, gradients.zeros,
+            lr, scale, skipped, carried,
+        )  # fmt: skip
+
+    def _alarmed(self, alarm: _core.Alarm, optimizer: Any) -> None:
+        """Something shows over several steps. What the program may want is told, and ends no run."""
+        if self.diagnosing or self._trips:
+            return
+        trip = Trip(alarm.seen, "trend", "finite", self._keep_tape(), None, None, self._loss, optimizer)
+        trip.roots = list(self.recorder.roots)
+        trip.alarm = alarm
+        if alarm.kind in MAYBE_MEANT:
+            self.warn(f"{alarm.kind} since step {alarm.step}: see the report at the end")
+            self._tell(trip)
+        else:
+            self.confirm(trip)
+
+    def _tell(self, trip: Trip) -> None:
+        """Diagnoses without acting; a later trip takes the place of the report."""
+        self.diagnosing = True
+        popped = self.recorder.enter()
+        try:
+            self.report = self._diagnosed(trip)
+        finally:
+            self.recorder.leave(popped)
+            self.diagnosing = False
 
     def _scale(self) -> float | None:
         scale = getattr(self.scaler, "_scale", None)
@@ -486,7 +528,7 @@ class Watcher:
     def finish(self, how: str, status: int | None = None, error: BaseException | None = None) -> None:
         """Confirms what is still open, removes capture, closes the run folder."""
         try:
-            if how != "stopped" and self.report is None and os.getpid() == self._pid:
+            if how != "stopped" and not self._trips and os.getpid() == self._pid:
                 self._confirm_open(error)
         except Stop:
             how = "stopped"
@@ -497,6 +539,9 @@ class Watcher:
             self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
             if self.report is not None and self.undiagnosed:
                 self.report.setdefault("warnings", []).append(f"{self.undiagnosed} more trips were not diagnosed")
+                self.run_folder.report_after(self.report)
+            elif self.report is not None and not self._trips:  # told on the way, and the run went on
+                self.report["run"].update(steps=self.clock.completed(), seconds=self.run_folder.seconds())
                 self.run_folder.report_after(self.report)
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())

@@ -41,8 +41,8 @@ def score(case: Case, report: dict[str, Any] | None) -> Score:
         line=on_line if truth.get("line_scored") else None,
         op=_op(truth.get("op"), origin),
         cause=first in causes,
-        said=f"{origin.get('phase')} {origin.get('op')} {origin.get('node', '')} :{line} step {step} {first} "
-        f"{'' if report.get('replay', {}).get('faithful') else 'UNFAITHFUL'}",
+        said=f"{origin.get('phase')} {origin.get('op', '')} {origin.get('node', '')} :{line} step {step} {first} "
+        f"{'' if report.get('replay', {'faithful': True})['faithful'] else 'UNFAITHFUL'}",
     )
 
 

@@ -46,11 +46,17 @@ impl Log {
         lr: Option<f64>,
         skipped: bool,
     ) {
-        let nanos = u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let record =
-            StepRecord { step, nanos, watch_nanos, loss, grad_norm: norm, grad_max: largest, scale, lr, skipped };
-        // The writer remembers the failure; `failure` and `dropped` tell it.
-        let _ = self.writer().step(&record);
+        self.append_step(StepRecord {
+            step,
+            nanos: 0,
+            watch_nanos,
+            loss,
+            grad_norm: norm,
+            grad_max: largest,
+            scale,
+            lr,
+            skipped,
+        });
     }
 
     /// Appends a trip and waits for the disk.
@@ -109,6 +115,13 @@ impl Log {
 }
 
 impl Log {
+    /// Appends one completed step; `nanos` is read here.
+    pub(crate) fn append_step(&self, record: StepRecord) {
+        let nanos = u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // The writer remembers the failure; `failure` and `dropped` tell it.
+        let _ = self.writer().step(&StepRecord { nanos, ..record });
+    }
+
     fn append(&self, py: Python<'_>, kind: Kind, json: &str) -> PyResult<()> {
         py.detach(|| self.writer().append_json(kind, json)).map_err(raised)
     }

@@ -19,17 +19,19 @@ pub(crate) struct Look {
     /// Parameter with the first gradient that holds an infinity or NaN; None when there is none.
     bad: Option<Py<PyAny>>,
     /// Largest finite magnitude over all gradients that were read.
-    largest: f64,
+    pub(crate) largest: f64,
     /// Sum of the squares of all finite elements that were read, by parameter group.
-    squares: Vec<f64>,
+    pub(crate) squares: Vec<f64>,
     /// Parameters whose gradient could not be read in place (device memory, sparse), with their group; None when there are none.
     unread: Option<Py<PyList>>,
     /// Gradients that were read.
-    gradients: usize,
-    /// Of them, those that are 0 throughout.
-    zeros: usize,
+    pub(crate) gradients: usize,
+    /// Positions, among all parameters, of those whose gradient was read and is 0 throughout.
+    pub(crate) zeros: Vec<u32>,
     /// Learning rate of the first group; None when it is a tensor or absent.
-    lr: Option<f64>,
+    pub(crate) lr: Option<f64>,
+    /// Largest learning rate of all groups; None when one is a tensor.
+    pub(crate) largest_lr: Option<f64>,
     /// Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
     settings: u64,
 }
@@ -38,7 +40,7 @@ pub(crate) struct Look {
 impl Look {
     /// Square root of the sum of all `squares`.
     #[getter]
-    fn norm(&self) -> f64 {
+    pub(crate) fn norm(&self) -> f64 {
         self.squares.iter().sum::<f64>().sqrt()
     }
 }
@@ -50,10 +52,12 @@ impl Look {
 #[pyfunction]
 pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look> {
     let dtypes = Dtypes::of_torch(py)?;
-    let mut read: Vec<(usize, Bound<'_, PyAny>, Bound<'_, PyAny>, Memory)> = vec![];
+    let mut read: Vec<Gradient> = vec![];
     let mut unread: Option<Bound<'_, PyList>> = None;
     let mut settings = DefaultHasher::new();
     let mut lr = None;
+    let mut largest_lr = Some(0.0f64);
+    let mut position = 0u32;
     for (number, group) in groups.iter().enumerate() {
         let group = group.cast_into::<PyDict>()?;
         let setting = |name| Ok::<_, PyErr>(group.get_item(name)?.map_or(Setting::Absent, |value| Setting::of(&value)));
@@ -61,6 +65,11 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         if let (0, &Setting::Number(x)) = (number, &rate) {
             lr = Some(x);
         }
+        largest_lr = match rate {
+            Setting::Number(x) => largest_lr.map(|largest| largest.max(x)),
+            Setting::Absent => largest_lr,
+            Setting::Other => None,
+        };
         for value in [rate, setting(intern!(py, "eps"))?, setting(intern!(py, "weight_decay"))?] {
             value.hash(&mut settings);
         }
@@ -69,19 +78,21 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         for parameter in params.try_iter()? {
             let parameter = parameter?;
             count += 1;
+            let at = position;
+            position += 1;
             let gradient = parameter.getattr(intern!(py, "grad"))?;
             if gradient.is_none() {
                 continue;
             }
             match Memory::of(&gradient, dtypes)? {
-                Some(memory) => read.push((number, parameter, gradient, memory)),
+                Some(memory) => read.push(Gradient { group: number, at, parameter, _owner: gradient, memory }),
                 None => unread.get_or_insert_with(|| PyList::empty(py)).append((parameter, number))?,
             }
         }
         settings.write_u64(count);
     }
-    let bytes: usize = read.iter().map(|(.., memory)| memory.bytes()).sum();
-    let memories: Vec<&Memory> = read.iter().map(|(.., memory)| memory).collect();
+    let bytes: usize = read.iter().map(|gradient| gradient.memory.bytes()).sum();
+    let memories: Vec<&Memory> = read.iter().map(|gradient| &gradient.memory).collect();
     // SAFETY: `read` keeps every gradient, and so its memory, until after this.
     let scan = || memories.iter().map(|memory| nanscope_numeric::pass(&unsafe { memory.view() })).collect();
     let passes: Vec<Pass> = if bytes < KEPT_BYTES { scan() } else { py.detach(scan) };
@@ -91,19 +102,31 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         squares: vec![0.0; groups.len()],
         unread: unread.map(Bound::unbind),
         gradients: read.len(),
-        zeros: 0,
+        zeros: vec![],
         lr,
+        largest_lr,
         settings: settings.finish(),
     };
-    for ((number, parameter, ..), pass) in read.iter().zip(&passes) {
+    for (gradient, pass) in read.iter().zip(&passes) {
         if !pass.finite && found.bad.is_none() {
-            found.bad = Some(parameter.clone().unbind());
+            found.bad = Some(gradient.parameter.clone().unbind());
         }
-        found.zeros += usize::from(pass.finite && pass.max_abs == 0.0);
+        if pass.finite && pass.max_abs == 0.0 {
+            found.zeros.push(gradient.at);
+        }
         found.largest = found.largest.max(pass.max_abs);
-        found.squares[*number] += pass.sum_squares;
+        found.squares[gradient.group] += pass.sum_squares;
     }
     Ok(found)
+}
+
+/// A gradient that can be read in place, while its owner lives.
+struct Gradient<'py> {
+    group: usize,
+    at: u32,
+    parameter: Bound<'py, PyAny>,
+    _owner: Bound<'py, PyAny>,
+    memory: Memory,
 }
 
 /// A setting of a parameter group, as far as a change of it matters.

@@ -3,13 +3,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nanscope_diagnose::{Input, Signals, monitor};
-use nanscope_trace::schema::Place;
+use nanscope_trace::schema::{Place, StepRecord};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::log::Log;
+use crate::look::Look;
 use crate::scan::{Dtypes, Memory};
+use crate::tape::Recording;
 
 /// What shows over several steps while every value is still finite.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
@@ -26,14 +29,17 @@ pub(crate) struct Alarm {
 
 /// The memory of one run. Bounded; safe to use from several threads.
 #[pyclass(frozen, module = "nanscope._core")]
-pub(crate) struct Monitor(Mutex<monitor::Monitor>);
+pub(crate) struct Monitor(Mutex<State>);
+
+/// The monitor, and room for the norms of the groups.
+struct State(monitor::Monitor, Vec<f64>);
 
 #[pymethods]
 impl Monitor {
     /// A monitor that has seen nothing.
     #[new]
     fn new() -> Self {
-        Monitor(Mutex::new(monitor::Monitor::new()))
+        Monitor(Mutex::new(State(monitor::Monitor::new(), vec![])))
     }
 
     /// Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
@@ -60,7 +66,7 @@ impl Monitor {
         carried: bool,
     ) -> Option<Alarm> {
         let (groups, zeros) = (&groups[..], &zeros[..]);
-        let mut monitor = self.lock();
+        let State(monitor, _) = &mut *self.lock();
         let alarm = monitor.observe(&Signals {
             step,
             optimizer,
@@ -77,6 +83,65 @@ impl Monitor {
         })?;
         let index = monitor.alarms().len() - 1;
         Some(Alarm { kind: alarm.kind.name(), step: alarm.step, seen: alarm.seen, index })
+    }
+
+    /// `observe`, and the step's record in `log`, from one look at the optimizer; `log` is None once it is closed.
+    /// `watch_nanos` is what the watch itself took.
+    #[pyo3(signature = (log, step, watch_nanos, optimizer, loss, look, scale, skipped, carried))]
+    #[allow(clippy::too_many_arguments, reason = "one call at every step is what this is for")]
+    fn step(
+        &self,
+        log: Option<&Log>,
+        step: u64,
+        watch_nanos: u64,
+        optimizer: u32,
+        loss: Option<f64>,
+        look: &Look,
+        scale: Option<f64>,
+        skipped: bool,
+        carried: bool,
+    ) -> Option<Alarm> {
+        let norm = look.norm();
+        if let Some(log) = log {
+            log.append_step(StepRecord {
+                step,
+                nanos: 0,
+                watch_nanos,
+                loss,
+                grad_norm: Some(norm),
+                grad_max: Some(look.largest),
+                scale,
+                lr: look.lr,
+                skipped,
+            });
+        }
+        let mut monitor = self.lock();
+        let groups = &mut monitor.1;
+        groups.clear();
+        groups.extend(look.squares.iter().map(|squares| squares.sqrt()));
+        let State(monitor, groups) = &mut *monitor;
+        let alarm = monitor.observe(&Signals {
+            step,
+            optimizer,
+            loss,
+            grad_norm: Some(norm),
+            grad_max: Some(look.largest),
+            groups,
+            tensors: u32::try_from(look.gradients).unwrap_or(u32::MAX),
+            zeros: &look.zeros,
+            lr: look.largest_lr,
+            scale,
+            skipped,
+            carried,
+        })?;
+        let index = monitor.alarms().len() - 1;
+        Some(Alarm { kind: alarm.kind.name(), step: alarm.step, seen: alarm.seen, index })
+    }
+
+    /// Looks at what came into the running step from outside, as `recording` has noted it. Memory as for `inputs`.
+    fn batch(&self, py: Python<'_>, step: u64, recording: &Recording) -> PyResult<()> {
+        let (tensors, slots) = recording.batch(py);
+        self.inputs(py, step, &PyList::new(py, tensors)?, Some(slots))
     }
 
     /// Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
@@ -109,19 +174,19 @@ impl Monitor {
                     Input { slot: *slot, view: unsafe { memory.view() }, shape }
                 })
                 .collect();
-            self.lock().inputs(step, &inputs);
+            self.lock().0.inputs(step, &inputs);
         });
         Ok(())
     }
 
     /// Names of the inputs by slot, as the ledger calls them: `argument x of Net.forward`.
     fn name_inputs(&self, names: Vec<String>) {
-        self.lock().name_inputs(names);
+        self.lock().0.name_inputs(names);
     }
 
     /// Names of an optimizer's parameters, in its order. For alarms given so far.
     fn name_parameters(&self, optimizer: u32, names: Vec<String>) {
-        self.lock().name_parameters(optimizer, &names);
+        self.lock().0.name_parameters(optimizer, &names);
     }
 
     /// The trip that an alarm of this monitor is, as JSON. `place` is the JSON of the line that called backward or the
@@ -134,8 +199,8 @@ impl Monitor {
             .map(serde_json::from_str)
             .transpose()
             .map_err(|error| PyValueError::new_err(format!("place: {error}")))?;
-        let monitor = self.lock();
-        let alarms = monitor.alarms();
+        let state = self.lock();
+        let alarms = state.0.alarms();
         let known = alarms.get(alarm.index).ok_or_else(|| {
             PyValueError::new_err(format!("expected one of {} alarms, got number {}", alarms.len(), alarm.index))
         })?;
@@ -144,13 +209,13 @@ impl Monitor {
 
     /// All that is remembered, as JSON: `history` of a ledger.
     fn history_json(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| json(&self.lock().history()))
+        py.detach(|| json(&self.lock().0.history()))
     }
 }
 
 impl Monitor {
     // Never held across a call into Python, so waiting for it while attached cannot lock up.
-    fn lock(&self) -> MutexGuard<'_, monitor::Monitor> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

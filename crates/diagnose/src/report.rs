@@ -44,11 +44,41 @@ pub fn report(
     if let Some(case) = &case {
         report.origin = Some(origin(case));
         report.chain = chain::links(case);
+    } else {
+        report.origin = over_steps_origin(trip);
     }
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
     report.fixes = rules::advice(&report.causes, lang);
     report
+}
+
+/// Where an alarm points: the part of the step that is at fault, and the line that is known. No value is bad there.
+fn over_steps_origin(trip: &Trip) -> Option<Origin> {
+    let alarm = trip.alarm.as_ref()?;
+    Some(Origin {
+        phase: match alarm.kind {
+            AlarmKind::SilentZero | AlarmKind::LossScaleCollapse => Phase::Backward,
+            AlarmKind::DeadUnits => Phase::Forward,
+            AlarmKind::Divergence | AlarmKind::PileUp | AlarmKind::ZeroRate => Phase::Optimizer,
+        },
+        rank: trip.rank,
+        step: alarm.step,
+        op: None,
+        node: None,
+        place: trip.place.clone(),
+        module: None,
+        dtype: None,
+        device: None,
+        kind: "finite".to_owned(),
+        bad: 0,
+        of: 0,
+        first_index: None,
+        tensor: alarm.names.first().cloned(),
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+    })
 }
 
 /// What a trip means for the run.

@@ -235,7 +235,7 @@ fn what_was_healed_in_the_step_is_not_what_a_trend_trips_on() {
     ledger.entries = vec![log];
     ledger.method = "tape".into();
     let report = told(&trip, &ledger, Lang::En);
-    assert_eq!((report.origin, &report.causes[0].id[..], report.causes.len()), (None, "missing-zero-grad", 1));
+    assert_eq!((report.born().cloned(), &report.causes[0].id[..], report.causes.len()), (None, "missing-zero-grad", 1));
 }
 
 #[test]

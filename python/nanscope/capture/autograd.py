@@ -88,11 +88,18 @@ def record(
             loss(event, roots)
             recorder.backward_done = True
         recorder.backwards += kind == "backward"
+        carries = recorder.carries
+        if carries:
+            for carry in carries:
+                carry.before_backward()
         try:
             result = function(*args, **kwargs)
         except Exception:
             event.failed = True
             raise
+        if carries:
+            for carry in carries:
+                carry.after_backward()
         if result is not None:
             recorder.outputs(event, result)
         return result

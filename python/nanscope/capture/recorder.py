@@ -68,6 +68,7 @@ class Recorder(_core.Recording):
         self.kept = False  # the present tape belongs to a trip
         self.backwards = 0  # since the last step
         self.closure_of: Any = None
+        self.carries: list[Any] = []  # told before and after each backward: see course.Carry
         self._closure_popped = False
 
     # ---- events

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from nanscope.capture.event import Event, Ref
 from nanscope.capture.recorder import flatten, storage_id
 
 
@@ -91,12 +92,34 @@ def variable(value: Any) -> str | None:
     return None
 
 
+def _called(event: Any) -> tuple[Any, str]:
+    if event.kind == "module":
+        return event.target.forward, f"{type(event.target).__name__}.forward"
+    return event.target, function_name(event.target)
+
+
+def leaves(event: Event) -> list[str]:
+    """Names of the tensors among the recorded arguments of an event, in the order in which they are met."""
+    function, label = _called(event)
+    names: dict[int, str] = {}
+    for name, value in _bound(function, event.args, event.kwargs):
+        names.update((id(leaf), f"argument {name} of {label}") for leaf in _leaves(value))
+    return [names.get(id(leaf), f"an argument of {label}") for leaf in _leaves((event.args, event.kwargs))]
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, (torch.Tensor, Ref)):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return []
+    return [leaf for item in value for leaf in _leaves(item)]
+
+
 def arguments(event: Any, args: Any, kwargs: Any) -> dict[int, str]:
     """Storage -> name of each tensor argument of an event, as `argument x of Net.forward`."""
-    if event.kind == "module":
-        function, label = event.target.forward, f"{type(event.target).__name__}.forward"
-    else:
-        function, label = event.target, function_name(event.target)
+    function, label = _called(event)
     found: dict[int, str] = {}
     for name, value in _bound(function, args, kwargs):
         tensors: list[torch.Tensor] = []

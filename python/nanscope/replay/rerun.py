@@ -131,7 +131,7 @@ class Live:
             "events": 0,
             "operators": tracer.operators,
             "entries": tracer.ledger(names),
-            "facts": facts(watcher, trip),
+            "facts": facts(trip),
             "warnings": [],
             "trip_entry": entry,
             "also": sorted(i for i in also if i is not None and any(births.bad(a) for a in entries[i]["outputs"])),

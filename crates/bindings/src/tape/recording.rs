@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
@@ -37,7 +37,19 @@ pub(crate) struct Recording {
     observer: Slot,
     made: Arc<Table>,
     floating_bytes: AtomicU64,
+    inputs: Mutex<Vec<Input>>,
 }
+
+/// A tensor without a graph that a pinned event of this step took in.
+struct Input {
+    tensor: Py<PyWeakrefReference>,
+    event: u64,
+    /// Its number among the tensors in the event's arguments.
+    leaf: usize,
+}
+
+/// Inputs that are noted in a step.
+const INPUTS_MAX: usize = 16;
 
 /// What is asked of torch at every event.
 struct Torch {
@@ -117,6 +129,7 @@ impl Recording {
             observer: Slot::new(py.None()),
             made: Arc::default(),
             floating_bytes: AtomicU64::new(0),
+            inputs: Mutex::default(),
         })
     }
 
@@ -283,6 +296,9 @@ impl Recording {
         let py = event.py();
         let tape = self.tape.get(py).into_bound(py);
         let into = pinned.then_some(&tape);
+        if pinned {
+            self.note_inputs(event, args, kwargs)?;
+        }
         let args = self.encode(args, into)?;
         let kwargs = if kwargs.is_empty() { None } else { Some(self.encode(kwargs, into)?.unbind()) };
         let mut writing = event.borrow_mut();
@@ -405,9 +421,16 @@ impl Recording {
         self.made.remove(tensor.as_ptr() as usize);
     }
 
+    /// Which arguments the inputs of this step are, by slot: `(serial of the event, number among its tensors)`.
+    fn batch_places(&self) -> Vec<(u64, usize)> {
+        self.inputs().iter().map(|input| (input.event, input.leaf)).collect()
+    }
+
     /// A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
     fn forget_stale(&self, py: Python<'_>) -> PyResult<()> {
         self.floating_bytes.store(0, Relaxed);
+        let noted = std::mem::take(&mut *self.inputs());
+        drop(noted);
         if self.made.is_empty() {
             return Ok(());
         }
@@ -418,6 +441,67 @@ impl Recording {
 }
 
 impl Recording {
+    /// The inputs of this step that are alive, and their slots.
+    pub(crate) fn batch<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyAny>>, Vec<u32>) {
+        let noted: Vec<Option<Bound<'_, PyAny>>> =
+            self.inputs().iter().map(|input| input.tensor.bind(py).upgrade()).collect();
+        let (mut tensors, mut slots) = (vec![], vec![]);
+        for (slot, tensor) in noted.into_iter().enumerate() {
+            if let Some(tensor) = tensor {
+                tensors.push(tensor);
+                slots.push(slot as u32);
+            }
+        }
+        (tensors, slots)
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, Vec<Input>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_inputs(
+        &self,
+        event: &Bound<'_, Event>,
+        args: &Bound<'_, PyAny>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        if self.inputs().len() >= INPUTS_MAX {
+            return Ok(());
+        }
+        let serial = event.borrow().serial;
+        let mut leaf = 0;
+        self.note_leaves(serial, &mut leaf, args)?;
+        if !kwargs.is_empty() { self.note_leaves(serial, &mut leaf, kwargs.as_any()) } else { Ok(()) }
+    }
+
+    fn note_leaves(&self, event: u64, leaf: &mut usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.is_tensor(value) {
+            // Of torch's own type: parameters and other subclasses are no data.
+            if value.get_type_ptr().cast() == self.torch.tensor.as_ptr() && !requires_grad(value)? {
+                let tensor = PyWeakrefReference::new(value)?.unbind();
+                let mut inputs = self.inputs();
+                let known = inputs.iter().any(|input| input.tensor.is(&tensor));
+                if !known && inputs.len() < INPUTS_MAX {
+                    inputs.push(Input { tensor, event, leaf: *leaf });
+                }
+            }
+            *leaf += 1;
+        } else if let Ok(tuple) = value.cast::<PyTuple>() {
+            for item in tuple {
+                self.note_leaves(event, leaf, &item)?;
+            }
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            for item in list {
+                self.note_leaves(event, leaf, &item)?;
+            }
+        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+            for item in dict.values() {
+                self.note_leaves(event, leaf, &item)?;
+            }
+        }
+        Ok(())
+    }
+
     fn append(tape: &Bound<'_, PyAny>, event: &Bound<'_, Event>) -> PyResult<()> {
         let py = event.py();
         let events = tape.getattr(intern!(py, "events"))?.cast_into::<PyList>()?;

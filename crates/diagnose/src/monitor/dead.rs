@@ -1,8 +1,8 @@
 //! Dead units: some parameters get a gradient of exactly 0 for a long time, while others learn.
 //!
 //! Frozen and unused parameters have no gradient at all and are not looked at. The alarm is given for parameters
-//! - that learned before, after 100 taken steps in a row of exact zeros, and at least 10 times as many as ever before in a
-//!   row, so that heads and experts with rare work stay quiet;
+//! - that learned before, after 100 taken steps in a row of exact zeros (30 where half of all gradients are zero together: no
+//!   single head or expert), and at least 10 times as many as ever before in a row, so that those with rare work stay quiet;
 //! - that never learned, after 300 taken steps from their first: a loss term whose weight is 0 at first is warmed up by then,
 //!   or is not, which is worth a word.
 //!
@@ -16,6 +16,7 @@ use nanscope_trace::schema::{Alarm, AlarmKind};
 use super::Signals;
 
 const AFTER_LEARNING: u64 = 100;
+const HALF_AFTER_LEARNING: u64 = 30;
 const NEVER: u64 = 300;
 /// Over the longest earlier row.
 const LONGER: u64 = 10;
@@ -37,8 +38,9 @@ struct Row {
 }
 
 impl Row {
-    fn due(&self) -> bool {
-        self.length >= if self.learned { AFTER_LEARNING.max(LONGER * self.longest) } else { NEVER }
+    fn due(&self, half: bool) -> bool {
+        let after = if half { HALF_AFTER_LEARNING } else { AFTER_LEARNING };
+        self.length >= if self.learned { after.max(LONGER * self.longest) } else { NEVER }
     }
 }
 
@@ -57,6 +59,7 @@ impl Dead {
             return;
         }
         self.taken += 1;
+        let half = signals.half_zero();
         for &at in signals.zeros.iter().filter(|at| (**at as usize) < TENSORS_MAX) {
             let at = at as usize;
             if at >= self.rows.len() {
@@ -73,7 +76,7 @@ impl Dead {
             }
             row.length += 1;
             row.last = self.taken;
-            self.any_due |= row.due();
+            self.any_due |= row.due(half);
         }
     }
 
@@ -82,8 +85,8 @@ impl Dead {
             return None;
         }
         self.any_due = false;
-        let taken = self.taken;
-        let due = |row: &Row| row.last == taken && row.due();
+        let (taken, half) = (self.taken, signals.half_zero());
+        let due = |row: &Row| row.last == taken && row.due(half);
         let first = *self.rows.iter().find(|row| due(row))?;
         self.given = true;
         let dead = || self.rows.iter().enumerate().filter(|(_, row)| due(row));

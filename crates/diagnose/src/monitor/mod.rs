@@ -72,6 +72,10 @@ impl Signals<'_> {
         self.tensors > 0 && self.grad_max == Some(0.0)
     }
 
+    fn half_zero(&self) -> bool {
+        2 * self.zeros.len() >= self.tensors as usize
+    }
+
     fn alarm<const N: usize>(&self, kind: AlarmKind, step: u64, facts: [(&str, Option<f64>); N]) -> Alarm {
         let facts = facts.into_iter().filter_map(|(name, x)| Some((name.to_owned(), Num(x?)))).collect();
         Alarm { kind, optimizer: self.optimizer, step, seen: self.step, facts, tensors: vec![], names: vec![] }

@@ -25,6 +25,8 @@ const RISES: u32 = 10;
 const FAR: f64 = 1e4;
 /// Over the highest level held before.
 const BEYOND: f64 = 10.0;
+/// Steps in a row that may go against a trend.
+const AGAINST: usize = 3;
 /// Steps that make a level.
 const HELD: usize = 3;
 
@@ -79,7 +81,7 @@ impl Trend {
     }
 }
 
-/// How many steps ago the growth began: back from the latest as long as the loss falls, single steps against it allowed,
+/// How many steps ago the growth began: back from the latest as long as the loss falls, three steps against it allowed,
 /// and no further than a usual loss that no much smaller one came before.
 fn begin(record: &Record, usual: f64) -> usize {
     let loss = |past: &PastStep| past.loss.filter(|loss| !past.skipped && loss.0 != 0.0).map(|loss| loss.0.abs());
@@ -90,7 +92,7 @@ fn begin(record: &Record, usual: f64) -> usize {
         match loss(past) {
             Some(value) if lowest <= 2.0 * usual && value * 1.5 > lowest => break,
             Some(value) if value < lowest && past.grad_norm.is_some() => (at, lowest, against) = (steps, value, 0),
-            _ if against == 1 => break,
+            _ if against == AGAINST => break,
             _ => against += 1,
         }
     }

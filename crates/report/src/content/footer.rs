@@ -7,7 +7,7 @@ pub(crate) fn footer(report: &Report, folder: Option<&str>, lang: Lang) -> Optio
         let command = &cause.docs;
         say!(lang, "`{command}` explains this cause", "이 원인의 설명: `{command}`")
     });
-    let folder = folder.filter(|_| page.is_some() || report.origin.is_some());
+    let folder = folder.filter(|_| page.is_some() || report.born().is_some());
     let again = folder.map(|folder| {
         say!(lang, "`nanscope explain {folder}` shows this again", "이 보고서 다시 보기: `nanscope explain {folder}`")
     });

@@ -15,7 +15,7 @@ pub(crate) fn headline(report: &Report, lang: Lang) -> Headline<'_> {
         let text = format!("{} ({})", cause.title, confidence(cause.confidence, lang));
         return Headline { id: Some(&cause.id), text };
     }
-    let text = match (report.verdict, &report.origin) {
+    let text = match (report.verdict, report.born()) {
         (Verdict::Nonfinite, Some(origin)) => {
             let kind = &origin.kind;
             match origin.phase {

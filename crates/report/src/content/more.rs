@@ -8,7 +8,7 @@ pub(crate) fn tells_more(report: &Report, lang: Lang) -> Vec<String> {
     }
     let mut ways = Vec::new();
     let mut add = |en: &str, ko: &str| ways.push(lang.pick(en, ko).to_owned());
-    match (&report.replay, &report.origin) {
+    match (&report.replay, report.born()) {
         (None, _) => add(
             "the step was not run again: run the script under `nanscope run` until the trip",
             "해당 스텝이 재실행되지 않았습니다: `nanscope run`으로 스크립트를 이상이 감지될 때까지 실행하십시오",
@@ -23,7 +23,7 @@ pub(crate) fn tells_more(report: &Report, lang: Lang) -> Vec<String> {
         ),
         (Some(_), Some(_)) => {}
     }
-    if let Some(origin) = &report.origin {
+    if let Some(origin) = report.born() {
         if origin.inputs.iter().all(|input| input.census.is_none()) {
             add(
                 "print the inputs of the line just before it: their largest and smallest values decide",

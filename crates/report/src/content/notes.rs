@@ -24,7 +24,7 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     if let Some(apart) = report.causes.first().and_then(|cause| cause.distinguish.as_ref()) {
         add(lang.pick("to be sure", "확인 방법"), apart.clone());
     }
-    if let Some(origin) = &report.origin {
+    if let Some(origin) = report.born() {
         for input in &origin.inputs {
             add(&say!(lang, "input {}", "입력 {}", input.name), operand(input, lang));
         }

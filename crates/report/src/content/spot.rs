@@ -12,7 +12,7 @@ pub(crate) struct Spot<'a> {
 
 /// The line of the origin; without one the line of the step that tripped, where that is known.
 pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
-    if let Some(origin) = &report.origin {
+    if let Some(origin) = report.born() {
         return Some(Spot { place: origin.place.as_ref(), label: label(origin, lang) });
     }
     let trip = report.trip.as_ref()?;

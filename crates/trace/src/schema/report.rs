@@ -46,6 +46,13 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
+impl Report {
+    /// The origin, where a value that is not finite was born or met.
+    pub fn born(&self) -> Option<&Origin> {
+        self.origin.as_ref().filter(|origin| origin.kind != "finite")
+    }
+}
+
 /// The run that the report is about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -126,7 +133,7 @@ pub struct Origin {
     pub dtype: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub device: Option<String>,
-    /// `nan` or `inf`.
+    /// `nan` or `inf`; `finite` where something else is at fault: then no operator, tensor or number is told.
     pub kind: String,
     /// Bad elements.
     pub bad: u64,

@@ -57,19 +57,32 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// True when a number of the origin is a value to be written or a bound, for which an infinity is usual.
+    pub fn is_fill(&self, name: &str) -> bool {
+        matches!(name, "value" | "fill_value" | "min" | "max" | "p" | "ord" | "nan" | "posinf" | "neginf")
+            || matches!(self.op(), "fill" | "full" | "full_like" | "masked_fill" | "where" | "constant_pad_nd")
+    }
+
     /// True when the origin is an operator that was told to write NaN: padding, a marker of what is missing.
     pub fn writes_nan(&self) -> bool {
         matches!(self.located.birth, Birth::Entry { .. }) && self.entry().scalars.values().any(|x| x.0.is_nan())
     }
 
-    /// True when the origin is an operator of the forward pass (or of the recomputation).
+    /// True when the origin is an operator that the program itself has called: in the forward pass, the recomputation, or
+    /// the backward of its own `autograd.Function`.
     pub fn in_forward(&self) -> bool {
-        matches!(self.located.birth, Birth::Entry { .. }) && matches!(self.phase(), Phase::Forward | Phase::Recompute)
+        matches!(self.located.birth, Birth::Entry { .. })
+            && (matches!(self.phase(), Phase::Forward | Phase::Recompute) || self.in_own_backward())
     }
 
-    /// True when the origin is an operator of the backward pass.
+    /// True when the origin is an operator of torch's backward pass.
     pub fn in_backward(&self) -> bool {
-        matches!(self.located.birth, Birth::Entry { .. }) && self.phase() == Phase::Backward
+        matches!(self.located.birth, Birth::Entry { .. }) && self.phase() == Phase::Backward && !self.in_own_backward()
+    }
+
+    /// torch numbers its own nodes (`DivBackward0`); one of the program's is named after its class (`SafeNormBackward`).
+    fn in_own_backward(&self) -> bool {
+        self.phase() == Phase::Backward && self.entry().node.as_deref().is_some_and(|node| node.ends_with("Backward"))
     }
 
     /// Backward node of the origin without `Backward0`: `Sqrt` of `SqrtBackward0`.

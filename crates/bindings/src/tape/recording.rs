@@ -223,7 +223,7 @@ impl Recording {
             }
             Err(error) => return Err(error),
         };
-        if top.is(&self.mode.get(py)) {
+        if top.is(self.mode.get(py)) {
             return Ok(true);
         }
         // Another mode lies on top of ours: ours stays and lets everything through.

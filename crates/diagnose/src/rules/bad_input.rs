@@ -60,6 +60,17 @@ fn check(case: &Case) -> Option<Finding> {
             text::bad_of(out, case.lang)
         )]);
     }
+    if case.outside().is_none() {
+        // A number of Python that is not finite: a factor, a learning rate, a weight decay.
+        let (name, x) = case.entry().scalars.iter().find(|(name, x)| !x.0.is_finite() && !case.is_fill(name))?;
+        return Finding::proved(3, vec![say!(
+            case.lang,
+            "{op} was given the number {x} as {name}; every tensor it read was finite",
+            "{op}에 {name}(으)로 넘긴 숫자가 {x}; 읽은 텐서는 모두 유한",
+            op = case.entry().op,
+            x = text::number(x.0)
+        )]);
+    }
     let arg = case.outside()?;
     let Some(Source::Data { name, .. }) = &arg.source else { return None };
     if case.phase() != Phase::Data {

@@ -55,6 +55,16 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let op = case.op();
+    if op == "_weight_norm_interface" {
+        // v / norm(v) * g: a row of v that is 0 throughout is divided by its norm.
+        let at = case.input("v").filter(|v| v.value.is_some_and(|x| x.0 == 0.0))?.index.as_deref()?;
+        return Finding::proved(5, vec![say!(
+            case.lang,
+            "the direction v of weight normalisation is 0 at {at}: its norm, by which it is divided, is 0",
+            "weight normalisation의 방향 v가 {at} 위치에서 0: 나누는 노름이 0",
+            at = text::index(at)
+        )]);
+    }
     let denominator = match op {
         "div" | "true_divide" | "floor_divide" | "remainder" | "fmod" | "_foreach_div" => "other",
         "reciprocal" | "rsqrt" => "self",

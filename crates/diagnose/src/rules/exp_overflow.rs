@@ -51,7 +51,7 @@ rule! {
 }
 
 fn check(case: &Case) -> Option<Finding> {
-    if !case.in_forward() || !matches!(case.op(), "exp" | "exp2" | "expm1" | "sinh" | "cosh" | "_foreach_exp") {
+    if !case.in_forward() || !matches!(case.op(), "exp" | "exp2" | "expm1" | "sinh" | "cosh" | "_foreach_exp" | "linalg_matrix_exp") {
         return None;
     }
     let out = case.bad_output()?;
@@ -60,6 +60,25 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let limit = if case.op() == "exp2" { format.max_finite.log2() } else { format.max_finite.ln() };
+    if case.op() == "linalg_matrix_exp" {
+        let largest = case.entry().reference.as_ref().and_then(|reference| reference.largest)?;
+        return Finding::proved(6, vec![
+            say!(
+                case.lang,
+                "the largest magnitude in the matrix is {}",
+                "행렬의 최대 크기: {}",
+                text::number(case.largest_input()?)
+            ),
+            say!(
+                case.lang,
+                "its exponential reaches {} in float64; {} ends at {}",
+                "행렬 지수는 float64에서 {}까지 커지며, {}의 최댓값은 {}",
+                text::number(largest),
+                out.dtype,
+                text::number(format.max_finite)
+            ),
+        ]);
+    }
     let mut evidence = vec![text::call(case.op(), value, out.index.as_deref(), case.lang)];
     evidence.push(say!(
         case.lang,

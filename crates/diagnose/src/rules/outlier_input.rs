@@ -74,7 +74,11 @@ fn check(course: &Course) -> Option<Finding> {
     let evidence = evidence(course, input, odd);
     let same_step = odd.step == course.trip.step;
     if same_step && course.case.is_some_and(|case| is_linked(case, odd)) {
-        return Finding::sure(course.ledger.faithful, 9, evidence);
+        // Where the operator met the edge of its domain (a 0), it lacks a guard whatever brought the number there.
+        let unguarded = course.case.is_some_and(|case| {
+            case.entry().inputs.iter().any(|arg| arg.value.is_some_and(|x| x.0 == 0.0) && arg.counts.is_some())
+        });
+        return Finding::sure(course.ledger.faithful, if unguarded { 3 } else { 9 }, evidence);
     }
     match (jumped(course, odd.step), same_step) {
         (true, _) => Finding::likely(7, evidence),

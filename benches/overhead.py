@@ -121,6 +121,11 @@ MODELS: dict[str, tuple[Callable[[], Callable[[], None]], int, float]] = {
 }
 
 
+YOUNG = (
+    70  # steps after which the watch has learnt; models that are measured over fewer steps are measured while it learns
+)
+
+
 def timed(step: Callable[[], None], steps: int) -> float:
     """Median seconds of one step."""
     found = []
@@ -136,7 +141,9 @@ def watched(step: Callable[[], None], steps: int) -> float:
     watcher = Watcher(script="bench", argv=[], out=f"{folder}/run")
     watcher.start()
     try:
-        for _ in range(4):  # the first calls learn what the modules change
+        for _ in range(
+            YOUNG if steps > YOUNG else 4
+        ):  # at first the watch learns what changes, and looks at every batch
             step()
         return timed(step, steps)
     finally:

@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "Alarm",
+    "Calm",
     "Command",
     "Event",
     "Log",
@@ -59,6 +60,69 @@ class Alarm:
     def step(self, /) -> int:
         """
         Where it began.
+        """
+
+@final
+class Calm:
+    """
+    The hooks before and after an optimizer's step.
+    """
+    def __new__(
+        cls,
+        /,
+        recorder: Any,
+        monitor: Monitor,
+        step_of: Any,
+        stepped: Any,
+        before: Any,
+        after: Any,
+        alarmed: Any,
+        vouched: SupportsFloat | SupportsIndex,
+    ) -> Calm:
+        """
+        `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
+        may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
+        ends and tells it. A step is calm only while its gradients are below `vouched`.
+        """
+    def end_step(self, /) -> int:
+        """
+        The time taken in the running step, which is over: counted in `total_nanos`.
+        """
+    def forget(self, /) -> None:
+        """
+        Nothing is calm until Python says so again.
+        """
+    def hook_after(self, /, optimizer: Any, args: tuple, kwargs: dict) -> None:
+        """
+        The hook after a step, as torch calls it.
+        """
+    def hook_before(self, /, optimizer: Any, args: tuple, kwargs: dict) -> Any:
+        """
+        The hook before a step, as torch calls it.
+        """
+    def know(self, /, optimizer: Any, settings: SupportsIndex, number: SupportsIndex) -> None:
+        """
+        Steps of `optimizer` are calm from now on while its settings have this fingerprint.
+        """
+    @property
+    def loss(self, /) -> float | None:
+        """
+        The loss of the running step.
+        """
+    @loss.setter
+    def loss(self, /, loss: SupportsFloat | SupportsIndex | None) -> None: ...
+    def spent(self, /, nanos: SupportsIndex) -> None:
+        """
+        Counts time that the watch has taken in the running step.
+        """
+    @property
+    def total_nanos(self, /) -> int:
+        """
+        All time taken in steps that are over.
+        """
+    def write_to(self, /, log: Log | None) -> None:
+        """
+        Where the records of steps go; None once it is closed.
         """
 
 @final
@@ -331,7 +395,13 @@ class Monitor:
         """
     def batch(self, /, step: SupportsIndex, recording: Recording) -> None:
         """
-        Looks at what came into the running step from outside, as `recording` has noted it. Memory as for `inputs`.
+        Looks at what came into the running step from outside, as `recording` has noted it, if that was not done yet.
+        `inputs` tells the rest.
+        """
+    def batch_due(self, /, norm: SupportsFloat | SupportsIndex) -> bool:
+        """
+        Whether the inputs of a step with this gradient norm are to be looked at: all of the first steps, later every 16th
+        and those where the norm jumps. Asked once a step.
         """
     def history_json(self, /) -> str:
         """
@@ -459,6 +529,10 @@ class Recording:
     def closed(self, /) -> bool: ...
     @closed.setter
     def closed(self, /, closed: bool) -> None: ...
+    def count_step(self, /) -> None:
+        """
+        An optimizer has stepped, or its step was left out.
+        """
     @property
     def depth(self, /) -> int: ...
     @depth.setter
@@ -538,6 +612,11 @@ class Recording:
     def serial(self, /) -> int:
         """
         Number of events so far.
+        """
+    @property
+    def steps_taken(self, /) -> int:
+        """
+        Optimizer steps so far, those left out included.
         """
     @property
     def tape(self, /) -> Any: ...

@@ -6,7 +6,6 @@ Which numbers are read when is decided here; what they mean is decided in Rust (
 from __future__ import annotations
 
 import json
-import math
 import weakref
 from typing import Any
 
@@ -18,10 +17,6 @@ from nanscope.capture.recorder import Recorder
 from nanscope.replay.names import Names, leaves
 from nanscope.replay.places import place
 
-# Every batch of the first steps is looked at, later every 16th and those of steps whose gradients jump.
-EVERY_BATCH = 32
-BATCH_AGAIN = 16
-JUMP = 4.0
 CARRY_STEPS = 64  # steps of an optimizer in which it is seen whether somebody zeroes its gradients
 MAYBE_MEANT = {"zero-rate", "dead-units"}  # told, but no reason to end a run: the program may want them
 
@@ -75,9 +70,6 @@ class Course:
         self.monitor = _core.Monitor()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._carries: dict[int, tuple[list[Carry], int]] = {}  # of optimizers that are young: carries, steps
-        self._looked = -1  # the last step whose inputs were looked at
-        self._steps = 0
-        self._norm = math.inf
 
     def number(self, optimizer: Any) -> int:
         """Which optimizer it is, in the order in which they were first seen."""
@@ -86,19 +78,6 @@ class Course:
             known = self._numbers[optimizer] = len(self._numbers)
             self._carries[known] = ([], 0)
         return known
-
-    def inputs(self, step: int, norm: float) -> None:
-        """Looks at the inputs of a step whose gradients are known, if that is due."""
-        self._steps += 1
-        if self._steps <= EVERY_BATCH or norm > JUMP * self._norm or self._steps % BATCH_AGAIN == 0:
-            self.batch(step)
-        self._norm = norm
-
-    def batch(self, step: int) -> None:
-        """Looks at the inputs of the running step, once."""
-        if step != self._looked:
-            self._looked = step
-            self.monitor.batch(step, self.recorder)
 
     def carried(self, number: int, optimizer: Any) -> bool:
         """Whether the gradients of this step contain those of the one before. Asked once a step, after it."""

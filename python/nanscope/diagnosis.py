@@ -42,7 +42,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     ledger = replay(watcher, trip, names)
     if not ledger["faithful"]:
         ledger = rerun.instead(watcher, trip, ledger)
-    watcher.course.batch(trip.step)
+    watcher.course.monitor.batch(trip.step, watcher.recorder)
     ledger["history"] = watcher.course.history(trip.tape)
     plain = trip.plain()
     if ledger.get("trip_entry") is not None:

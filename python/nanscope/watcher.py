@@ -62,12 +62,17 @@ class Watcher:
         self.again = again  # how to run the program once more, where that is possible
         self.arm = arm  # in a rerun: the step to be traced as it happens
         self.live: Any = None
-        self._loss: float | None = None
         self._device_loss: tuple[Event, Tensor] | None = None
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self.course = Course(self.recorder)
+        self._hooks = optimizers.hooks(self.recorder, self)
+        self.calm = _core.Calm(  # the hooks around steps in which all is well
+            self.recorder, self.course.monitor, self.clock.step_of, self.clock.stepped, *self._hooks,
+            self._alarmed, signals.GRADIENT_VOUCHED,
+        )  # fmt: skip
+        self.calm.write_to(self.run_folder.log)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -77,8 +82,6 @@ class Watcher:
         self._vouched = False
         self._uninstall: list[Any] = []
         self._warned: set[str] = set()
-        self._own_nanos = 0
-        self._total_nanos = 0
         self._trips = 0
         self.undiagnosed = 0  # trips after those that were to be diagnosed
         self._pid = os.getpid()
@@ -100,7 +103,7 @@ class Watcher:
             modules.install(recorder, self.module_called),
             calls.install(recorder),
             autograd.install(recorder, self.loss_seen),
-            optimizers.install(recorder, self),
+            optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),
             data.install(recorder),
             profiler.install(recorder),
@@ -114,6 +117,7 @@ class Watcher:
             from nanscope.replay.rerun import Live
 
             self.live = Live(self.recorder, self.run_folder.info["cwd"])
+            self.calm.forget()
 
     def stop(self) -> None:
         """Removes capture; what was patched is as it was."""
@@ -181,16 +185,18 @@ class Watcher:
                     self._loss_read(event, root, value)
             else:
                 self._device_loss = (event, root.detach())
-        self._own_nanos += time.perf_counter_ns() - start
+                self.calm.forget()
+        self.calm.spent(time.perf_counter_ns() - start)
 
     def _loss_read(self, event: Event, root: Tensor, value: float) -> None:
-        event.value = self._loss = value
+        event.value = self.calm.loss = value
         if not math.isfinite(value) and self.pending is None:
             unscaled = self.scaler is None or not self._only_scaled(value)
             if unscaled:
                 kind = "nan" if math.isnan(value) else "inf"
                 self.pending = Trip(self.clock.now(), "loss", kind, self._keep_tape(), root, None, value)
                 self.pending.roots = list(self.recorder.roots)
+                self.calm.forget()
 
     def _only_scaled(self, value: float) -> bool:
         """Under a GradScaler an infinite scaled loss may be a finite loss times the scale."""
@@ -198,7 +204,9 @@ class Watcher:
 
     def scaled(self, scaler: Any, outputs: Any = None) -> None:
         """A GradScaler is in use: infinite gradients are its business."""
-        self.scaler = scaler
+        if self.scaler is not scaler:
+            self.scaler = scaler
+            self.calm.forget()
         found = signals.scalar(outputs) if isinstance(outputs, Tensor) and outputs.device.type == "cpu" else None
         self._unscaled_finite = found is not None and math.isfinite(found)
 
@@ -211,6 +219,7 @@ class Watcher:
         if self.pending is not None:
             self.pending.tape = tape
             self.handled, self.pending = self.pending, None
+            self.calm.forget()
 
     def before_step(self, optimizer: Any) -> bool:
         """Returns True to leave the update out. Raises `Stop`."""
@@ -228,7 +237,8 @@ class Watcher:
         if gradients.unread is not None:
             gradients = signals.Gradients(gradients, gradients.unread)
         self._gradients = gradients
-        self.course.inputs(self.clock.rounds, gradients.norm)
+        if self.course.monitor.batch_due(gradients.norm):
+            self.course.monitor.batch(self.clock.step_of(optimizer), recorder)
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
@@ -238,7 +248,7 @@ class Watcher:
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is not None:
-            self._own_nanos += time.perf_counter_ns() - start
+            self.calm.spent(time.perf_counter_ns() - start)
             trip.optimizer = optimizer
             leave_out = self.confirm(trip)
             if leave_out:
@@ -254,7 +264,7 @@ class Watcher:
             self._take_snapshot(optimizer)
         if self.live is not None:
             recorder.tell(recorder.event("step", optimizer), (), {})
-        self._own_nanos += time.perf_counter_ns() - start
+        self.calm.spent(time.perf_counter_ns() - start)
         return False
 
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
@@ -268,17 +278,17 @@ class Watcher:
     def loaded(self, optimizer: Any) -> None:
         """The state of an optimizer was replaced."""
         self._settings.pop(id(optimizer), None)
+        self.calm.forget()
 
     def after_step(self, optimizer: Any, skipped: bool) -> None:
         """The update was made, or left out."""
         start = time.perf_counter_ns()
         recorder = self.recorder
-        recorder.stepped = True
-        recorder.steps_taken += 1
+        recorder.count_step()
         if not skipped and not self._vouched:
             bad = signals.first_bad(signals.optimizer_tensors(optimizer))
             if bad is not None:
-                self._own_nanos += time.perf_counter_ns() - start
+                self.calm.spent(time.perf_counter_ns() - start)
                 self._update_was_bad(optimizer, self.clock.step_of(optimizer), bad)
                 start = time.perf_counter_ns()
         self._end_step(optimizer, skipped, start)
@@ -324,26 +334,44 @@ class Watcher:
         if not skipped:
             self.handled = None
             self._skips = None
-        now = time.perf_counter_ns()
-        own = self._own_nanos + now - start
-        self._own_nanos = 0
-        self._total_nanos += own
+        self.calm.spent(time.perf_counter_ns() - start)
         scale = None if self.scaler is None else self._scale()
-        alarm = self._observe(optimizer, step, own, gradients, scale, skipped)
+        loss = self.calm.loss
+        alarm = self._observe(optimizer, step, self.calm.end_step(), loss, gradients, scale, skipped)
         if alarm is not None:
-            self._alarmed(alarm, optimizer)
+            self._alarmed(alarm, optimizer, loss)
         self.recorder.boundary()
-        self._loss = None
+        self._learn(optimizer, gradients)
         if self.arm is not None:
             self._arm_if_due(self.clock.now())
 
+    def _learn(self, optimizer: Any, gradients: Any) -> None:
+        """The next steps of an optimizer need no closer look while nothing changes."""
+        quiet = self.pending is None and self.handled is None and self.scaler is None and self._device_loss is None
+        known = self._settings.get(id(optimizer))
+        if (
+            quiet
+            and self.arm is None
+            and type(gradients) is _core.Look
+            and known == (gradients.settings, True)
+            and self._number not in self.course._carries
+        ):
+            self.calm.know(optimizer, gradients.settings, self._number)
+
     def _observe(
-        self, optimizer: Any, step: int, own: int, gradients: Any, scale: float | None, skipped: bool
+        self,
+        optimizer: Any,
+        step: int,
+        own: int,
+        loss: float | None,
+        gradients: Any,
+        scale: float | None,
+        skipped: bool,
     ) -> _core.Alarm | None:
         """Writes the record of a step, and asks the monitor."""
         course = self.course
         carried = bool(course._carries) and course.carried(self._number, optimizer)
-        log, loss = self.run_folder.log, self._loss
+        log = self.run_folder.log
         if type(gradients) is _core.Look:
             return course.monitor.step(log, step, own, self._number, loss, gradients, scale, skipped, carried)
         lr = signals.learning_rate(optimizer)
@@ -357,11 +385,11 @@ class Watcher:
             lr, scale, skipped, carried,
         )  # fmt: skip
 
-    def _alarmed(self, alarm: _core.Alarm, optimizer: Any) -> None:
+    def _alarmed(self, alarm: _core.Alarm, optimizer: Any, loss: float | None) -> None:
         """Something shows over several steps. What the program may want is told, and ends no run."""
         if self.diagnosing or self._trips:
             return
-        trip = Trip(alarm.seen, "trend", "finite", self._keep_tape(), None, None, self._loss, optimizer)
+        trip = Trip(alarm.seen, "trend", "finite", self._keep_tape(), None, None, loss, optimizer)
         trip.roots = list(self.recorder.roots)
         trip.alarm = alarm
         if alarm.kind in MAYBE_MEANT:
@@ -418,8 +446,8 @@ class Watcher:
         self.clock.stepped(self)
         self.recorder.boundary()
         self._update_left_out = None
-        self.run_folder.step(step, 0, self._loss, None, None, self._scale(), None, False)
-        self._loss = None
+        loss = self.calm.loss
+        self.run_folder.step(step, self.calm.end_step(), loss, None, None, self._scale(), None, False)
         if self.arm is not None:
             self._arm_if_due(self.clock.now())
 
@@ -432,7 +460,7 @@ class Watcher:
 
     def _trip(self, where: str, optimizer: Any, tensor: Tensor, owner: Tensor | None) -> Trip:
         step = self.clock.now() if optimizer is None else self.clock.step_of(optimizer)
-        trip = Trip(step, where, signals.kind_of(tensor), self._keep_tape(), owner, None, self._loss, optimizer)
+        trip = Trip(step, where, signals.kind_of(tensor), self._keep_tape(), owner, None, self.calm.loss, optimizer)
         trip.roots = list(self.recorder.roots)
         return trip
 
@@ -465,7 +493,7 @@ class Watcher:
         parameters = {id(p) for g in optimizer.param_groups for p in g["params"]}
         where = "parameter" if id(bad) in parameters else "state"
         kind = signals.kind_of(bad)
-        trip = Trip(step, where, kind, self._keep_tape(), bad, None, self._loss, optimizer, self._step_event)
+        trip = Trip(step, where, kind, self._keep_tape(), bad, None, self.calm.loss, optimizer, self._step_event)
         trip.roots = list(self.recorder.roots)
         after = [(t, t.detach().clone()) for t in signals.optimizer_tensors(optimizer)]
         states = {p: dict(s) for p, s in optimizer.state.items()}
@@ -560,7 +588,7 @@ class Watcher:
             if trip is None and not recorder.backward_done:
                 trip = self._unused_loss()
             if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
-                trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self._loss)
+                trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self.calm.loss)
                 trip.roots = list(recorder.roots)
                 from nanscope.diagnosis import failing
 
@@ -631,7 +659,7 @@ class Watcher:
 
     def own_seconds(self) -> float:
         """Seconds spent in nanscope so far, replays not counted."""
-        return self._total_nanos / 1e9
+        return self.calm.total_nanos / 1e9
 
     def warn(self, text: str) -> None:
         """Says something once, on stderr and in the run folder. Never raises into the loop."""

@@ -1,5 +1,6 @@
 //! `nanscope._core`: the Rust side as Python sees it. Conversions and errors only; nothing is decided here.
 
+mod calm;
 mod cli;
 mod diagnose;
 mod dlpack;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 /// Kernels, the run folder, the diagnosis and the command line of nanscope.
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use super::calm::Calm;
     #[pymodule_export]
     use super::cli::{Command, locale, main, parse};
     #[pymodule_export]

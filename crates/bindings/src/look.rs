@@ -45,6 +45,13 @@ impl Look {
     }
 }
 
+impl Look {
+    /// Every gradient was read and is finite and below `vouched`, and the settings are those of the fingerprint.
+    pub(crate) fn is_calm(&self, settings: u64, vouched: f64) -> bool {
+        self.bad.is_none() && self.unread.is_none() && self.settings == settings && self.largest < vouched
+    }
+}
+
 /// Looks at the parameter groups of an optimizer.
 ///
 /// Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises KeyError for a group without

@@ -31,15 +31,30 @@ pub(crate) struct Alarm {
 #[pyclass(frozen, module = "nanscope._core")]
 pub(crate) struct Monitor(Mutex<State>);
 
-/// The monitor, and room for the norms of the groups.
-struct State(monitor::Monitor, Vec<f64>);
+/// The monitor, room for the norms of the groups, and which batches were looked at.
+struct State(monitor::Monitor, Vec<f64>, Batches);
+
+/// Steps whose inputs are all looked at.
+const EVERY_BATCH: u64 = 32;
+/// Steps between two looks later on.
+const BATCH_AGAIN: u64 = 16;
+/// Times the last gradient norm that makes a step worth a look.
+const JUMP: f64 = 4.0;
+
+#[derive(Default)]
+struct Batches {
+    steps: u64,
+    norm: Option<f64>,
+    /// The last step that was looked at.
+    seen: Option<u64>,
+}
 
 #[pymethods]
 impl Monitor {
     /// A monitor that has seen nothing.
     #[new]
     fn new() -> Self {
-        Monitor(Mutex::new(State(monitor::Monitor::new(), vec![])))
+        Monitor(Mutex::new(State(monitor::Monitor::new(), vec![], Batches::default())))
     }
 
     /// Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
@@ -66,7 +81,7 @@ impl Monitor {
         carried: bool,
     ) -> Option<Alarm> {
         let (groups, zeros) = (&groups[..], &zeros[..]);
-        let State(monitor, _) = &mut *self.lock();
+        let State(monitor, ..) = &mut *self.lock();
         let alarm = monitor.observe(&Signals {
             step,
             optimizer,
@@ -89,7 +104,7 @@ impl Monitor {
     /// `watch_nanos` is what the watch itself took.
     #[pyo3(signature = (log, step, watch_nanos, optimizer, loss, look, scale, skipped, carried))]
     #[allow(clippy::too_many_arguments, reason = "one call at every step is what this is for")]
-    fn step(
+    pub(crate) fn step(
         &self,
         log: Option<&Log>,
         step: u64,
@@ -119,7 +134,7 @@ impl Monitor {
         let groups = &mut monitor.1;
         groups.clear();
         groups.extend(look.squares.iter().map(|squares| squares.sqrt()));
-        let State(monitor, groups) = &mut *monitor;
+        let State(monitor, groups, _) = &mut *monitor;
         let alarm = monitor.observe(&Signals {
             step,
             optimizer,
@@ -138,10 +153,25 @@ impl Monitor {
         Some(Alarm { kind: alarm.kind.name(), step: alarm.step, seen: alarm.seen, index })
     }
 
-    /// Looks at what came into the running step from outside, as `recording` has noted it. Memory as for `inputs`.
-    fn batch(&self, py: Python<'_>, step: u64, recording: &Recording) -> PyResult<()> {
+    /// Looks at what came into the running step from outside, as `recording` has noted it, if that was not done yet.
+    /// `inputs` tells the rest.
+    pub(crate) fn batch(&self, py: Python<'_>, step: u64, recording: &Recording) -> PyResult<()> {
+        let seen = std::mem::replace(&mut self.lock().2.seen, Some(step));
+        if seen == Some(step) {
+            return Ok(());
+        }
         let (tensors, slots) = recording.batch(py);
         self.inputs(py, step, &PyList::new(py, tensors)?, Some(slots))
+    }
+
+    /// Whether the inputs of a step with this gradient norm are to be looked at: all of the first steps, later every 16th
+    /// and those where the norm jumps. Asked once a step.
+    pub(crate) fn batch_due(&self, norm: f64) -> bool {
+        let Batches { steps, norm: last, .. } = &mut self.lock().2;
+        *steps += 1;
+        let jump = last.is_some_and(|last| norm > JUMP * last);
+        *last = Some(norm);
+        *steps <= EVERY_BATCH || jump || *steps % BATCH_AGAIN == 0
     }
 
     /// Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.

@@ -24,6 +24,12 @@ pub(crate) struct Pass {
     bytes: u64,
 }
 
+impl Pass {
+    pub(crate) fn is_bad_or_unread(&self) -> bool {
+        self.first_bad.is_some() || !self.unread.is_empty()
+    }
+}
+
 /// Reads every tensor of a list once, the GIL released.
 ///
 /// Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch

@@ -208,7 +208,7 @@ class Functions(TorchFunctionMode):
         recorder = self.recorder
         result = self._pure(func, args, kwargs, False)
         if (
-            not recorder.stepped
+            recorder.steps_taken == 0
             and len(recorder.empties) < EMPTIES_MAX
             and result.layout is torch.strided
             and not result.is_meta

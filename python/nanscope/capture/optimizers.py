@@ -13,6 +13,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from nanscope import _core
 from nanscope.capture.recorder import Recorder
 
 
@@ -25,8 +26,8 @@ class Steps(Protocol):
     def loaded(self, optimizer: Any) -> None: ...
 
 
-def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
-    """Registers the hooks and patches `zero_grad` of optimizers and modules."""
+def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any]:
+    """What is called before and after a step that is not calm."""
     running: list[tuple[Any, bool, list[tuple[Any, Any]] | None]] = []
 
     def pre(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -66,7 +67,15 @@ def install(recorder: Recorder, steps: Steps) -> Callable[[], None]:
         finally:
             recorder.leave(popped)
 
-    handles = [register_optimizer_step_pre_hook(pre), register_optimizer_step_post_hook(post)]
+    return pre, post
+
+
+def install(recorder: Recorder, steps: Steps, calm: _core.Calm) -> Callable[[], None]:
+    """Registers the hooks and patches `zero_grad` of optimizers and modules."""
+    handles = [
+        register_optimizer_step_pre_hook(calm.hook_before),
+        register_optimizer_step_post_hook(calm.hook_after),
+    ]
     undo = [
         _new_group(recorder),
         _load(steps),

@@ -55,7 +55,6 @@ class Recorder(_core.Recording):
         self._volatile: dict[int, Volatile] = {}
         self.roots: list[torch.nn.Module] = []
         self.empties: dict[int, tuple[Any, int, Any]] = {}  # storage id -> (weak reference, version, place)
-        self.stepped = False  # an optimizer step was seen
         self.backward_done = False  # since the last step
         self.updated: list[Tensor] = []  # parameters that the program itself has changed since backward
         self.aliased: dict[int, Tensor] = {}  # storage -> parameter whose `.data` was taken
@@ -64,7 +63,6 @@ class Recorder(_core.Recording):
         )  # before the program itself changes a parameter; True: leave it out
         self.on_manual_step: Callable[[], None] = self.boundary
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
-        self.steps_taken = 0
         self.kept = False  # the present tape belongs to a trip
         self.backwards = 0  # since the last step
         self.closure_of: Any = None

@@ -37,6 +37,7 @@ pub(crate) struct Recording {
     observer: Slot,
     made: Arc<Table>,
     floating_bytes: AtomicU64,
+    steps_taken: AtomicU64,
     inputs: Mutex<Vec<Input>>,
 }
 
@@ -129,6 +130,7 @@ impl Recording {
             observer: Slot::new(py.None()),
             made: Arc::default(),
             floating_bytes: AtomicU64::new(0),
+            steps_taken: AtomicU64::new(0),
             inputs: Mutex::default(),
         })
     }
@@ -172,6 +174,17 @@ impl Recording {
         self.serial.load(Relaxed)
     }
 
+    /// Optimizer steps so far, those left out included.
+    #[getter]
+    fn steps_taken(&self) -> u64 {
+        self.steps_taken.load(Relaxed)
+    }
+
+    /// An optimizer has stepped, or its step was left out.
+    pub(crate) fn count_step(&self) {
+        self.steps_taken.fetch_add(1, Relaxed);
+    }
+
     #[getter]
     fn mode(&self, py: Python<'_>) -> Py<PyAny> {
         self.mode.get(py)
@@ -204,12 +217,12 @@ impl Recording {
     }
 
     /// True at the top level of the watched thread.
-    fn live(&self) -> bool {
+    pub(crate) fn live(&self) -> bool {
         self.depth() == 0 && !self.closed() && std::thread::current().id() == self.thread
     }
 
     /// Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`).
-    fn enter(&self, py: Python<'_>) -> PyResult<bool> {
+    pub(crate) fn enter(&self, py: Python<'_>) -> PyResult<bool> {
         if self.depth.fetch_add(1, Relaxed) > 0 {
             return Ok(false);
         }
@@ -233,7 +246,7 @@ impl Recording {
     }
 
     /// Undoes `enter`.
-    fn leave(&self, py: Python<'_>, popped: bool) -> PyResult<()> {
+    pub(crate) fn leave(&self, py: Python<'_>, popped: bool) -> PyResult<()> {
         let depth = self.depth.fetch_sub(1, Relaxed) - 1;
         if depth == 0 {
             let observer = self.observer.get(py).into_bound(py);

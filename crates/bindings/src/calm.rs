@@ -1,0 +1,282 @@
+//! Optimizer steps in which all is well: the hooks around them, without a frame of Python.
+//!
+//! Python makes an optimizer known here once nothing about it needs a closer look, and takes that back when something
+//! does. Whatever is not ordinary is handed to Python before anything was done.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+
+use crate::log::Log;
+use crate::look::{Look, look};
+use crate::monitor::Monitor;
+use crate::scan::scan;
+use crate::tape::Recording;
+
+/// The hooks before and after an optimizer's step.
+#[pyclass(frozen, module = "nanscope._core")]
+pub(crate) struct Calm {
+    recorder: Py<PyAny>,
+    monitor: Py<Monitor>,
+    /// Of `Clock`: which step it is, and which it was.
+    step_of: Py<PyAny>,
+    stepped: Py<PyAny>,
+    before: Py<PyAny>,
+    after: Py<PyAny>,
+    alarmed: Py<PyAny>,
+    /// Below this the update cannot leave its format.
+    vouched: f64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    known: HashMap<usize, Known>,
+    running: Option<Running>,
+    log: Option<Py<Log>>,
+    loss: Option<f64>,
+    /// Spent in this step so far.
+    nanos: u64,
+    total_nanos: u64,
+}
+
+struct Known {
+    optimizer: Py<PyWeakrefReference>,
+    settings: u64,
+    number: u32,
+}
+
+struct Running {
+    optimizer: usize,
+    number: u32,
+    popped: bool,
+    look: Py<Look>,
+}
+
+#[pymethods]
+impl Calm {
+    /// `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
+    /// may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
+    /// ends and tells it. A step is calm only while its gradients are below `vouched`.
+    #[new]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        recorder: Py<PyAny>,
+        monitor: Py<Monitor>,
+        step_of: Py<PyAny>,
+        stepped: Py<PyAny>,
+        before: Py<PyAny>,
+        after: Py<PyAny>,
+        alarmed: Py<PyAny>,
+        vouched: f64,
+    ) -> Self {
+        Calm { recorder, monitor, step_of, stepped, before, after, alarmed, vouched, state: Mutex::default() }
+    }
+
+    /// Steps of `optimizer` are calm from now on while its settings have this fingerprint.
+    fn know(&self, optimizer: &Bound<'_, PyAny>, settings: u64, number: u32) -> PyResult<()> {
+        let known = Known { optimizer: PyWeakrefReference::new(optimizer)?.unbind(), settings, number };
+        let replaced = self.state().known.insert(optimizer.as_ptr() as usize, known);
+        drop(replaced);
+        Ok(())
+    }
+
+    /// Nothing is calm until Python says so again.
+    fn forget(&self) {
+        let known = std::mem::take(&mut self.state().known);
+        drop(known);
+    }
+
+    /// Where the records of steps go; None once it is closed.
+    fn write_to(&self, log: Option<Py<Log>>) {
+        let old = std::mem::replace(&mut self.state().log, log);
+        drop(old);
+    }
+
+    /// The loss of the running step.
+    #[getter]
+    fn loss(&self) -> Option<f64> {
+        self.state().loss
+    }
+
+    #[setter]
+    fn set_loss(&self, loss: Option<f64>) {
+        self.state().loss = loss;
+    }
+
+    /// Counts time that the watch has taken in the running step.
+    fn spent(&self, nanos: u64) {
+        self.state().nanos += nanos;
+    }
+
+    /// The time taken in the running step, which is over: counted in `total_nanos`.
+    fn end_step(&self) -> u64 {
+        let mut state = self.state();
+        let nanos = std::mem::take(&mut state.nanos);
+        state.total_nanos += nanos;
+        state.loss = None;
+        nanos
+    }
+
+    /// All time taken in steps that are over.
+    #[getter]
+    fn total_nanos(&self) -> u64 {
+        self.state().total_nanos
+    }
+
+    /// The hook before a step, as torch calls it.
+    fn hook_before<'py>(
+        &self,
+        optimizer: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = optimizer.py();
+        let recorder = self.recorder.bind(py);
+        let recording = recorder.cast::<Recording>()?.get();
+        if !recording.live() {
+            return Ok(py.None().into_bound(py));
+        }
+        // args[0] is the optimizer; more is a closure.
+        if args.len() <= 1
+            && kwargs.is_empty()
+            && let Some((number, settings)) = self.known(optimizer)
+            && self.begin(optimizer, recorder, recording, number, settings)?
+        {
+            return Ok(py.None().into_bound(py));
+        }
+        self.before.bind(py).call1((optimizer, args, kwargs))
+    }
+
+    /// The hook after a step, as torch calls it.
+    fn hook_after(
+        &self,
+        optimizer: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let py = optimizer.py();
+        let running = {
+            let mut state = self.state();
+            let ours = state.running.as_ref().is_some_and(|running| running.optimizer == optimizer.as_ptr() as usize);
+            if ours { state.running.take() } else { None }
+        };
+        let Some(running) = running else {
+            self.after.bind(py).call1((optimizer, args, kwargs))?;
+            return Ok(());
+        };
+        let recorder = self.recorder.bind(py);
+        let recording = recorder.cast::<Recording>()?.get();
+        let popped = running.popped;
+        let ended = self.end(optimizer, recorder, running);
+        recording.leave(py, popped)?;
+        ended
+    }
+}
+
+impl Calm {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, optimizer: &Bound<'_, PyAny>) -> Option<(u32, u64)> {
+        let state = self.state();
+        let known = state.known.get(&(optimizer.as_ptr() as usize))?;
+        let alive = known.optimizer.bind(optimizer.py()).upgrade()?;
+        alive.is(optimizer).then_some((known.number, known.settings))
+    }
+
+    /// Begins a calm step; false, with nothing done, if it is not one.
+    fn begin(
+        &self,
+        optimizer: &Bound<'_, PyAny>,
+        recorder: &Bound<'_, PyAny>,
+        recording: &Recording,
+        number: u32,
+        settings: u64,
+    ) -> PyResult<bool> {
+        let py = optimizer.py();
+        let start = Instant::now();
+        let popped = recording.enter(py)?;
+        let calm = self.gradients(optimizer, recorder, recording, settings);
+        let Ok(Some(look)) = calm else {
+            recording.leave(py, popped)?;
+            return calm.map(|_| false);
+        };
+        let mut state = self.state();
+        state.nanos += nanos(start);
+        let optimizer = optimizer.as_ptr() as usize;
+        let stale = state.running.replace(Running { optimizer, number, popped, look });
+        drop(state);
+        drop(stale);
+        Ok(true)
+    }
+
+    /// What was seen of the gradients, if they and all else are as they should be.
+    fn gradients(
+        &self,
+        optimizer: &Bound<'_, PyAny>,
+        recorder: &Bound<'_, PyAny>,
+        recording: &Recording,
+        settings: u64,
+    ) -> PyResult<Option<Py<Look>>> {
+        let py = optimizer.py();
+        let groups = optimizer.getattr(intern!(py, "param_groups"))?.cast_into::<PyList>()?;
+        let look = look(py, &groups)?;
+        if !look.is_calm(settings, self.vouched) {
+            return Ok(None);
+        }
+        let changed = recorder.getattr(intern!(py, "changed"))?.cast_into::<PyList>()?;
+        if !changed.is_empty() {
+            let found = scan(py, &changed)?;
+            if found.is_bad_or_unread() {
+                return Ok(None);
+            }
+        }
+        let monitor = self.monitor.get();
+        if monitor.batch_due(look.norm()) {
+            let step = self.step_of.bind(py).call1((optimizer,))?.extract()?;
+            monitor.batch(py, step, recording)?;
+        }
+        Ok(Some(Py::new(py, look)?))
+    }
+
+    fn end(&self, optimizer: &Bound<'_, PyAny>, recorder: &Bound<'_, PyAny>, running: Running) -> PyResult<()> {
+        let py = optimizer.py();
+        let start = Instant::now();
+        recorder.cast::<Recording>()?.get().count_step();
+        let step: u64 = self.stepped.bind(py).call1((optimizer,))?.extract()?;
+        let (log, loss, spent) = {
+            let mut state = self.state();
+            let spent = std::mem::take(&mut state.nanos) + nanos(start);
+            state.total_nanos += spent;
+            (state.log.as_ref().map(|log| log.clone_ref(py)), state.loss, spent)
+        };
+        let alarm = self.monitor.get().step(
+            log.as_ref().map(Py::get),
+            step,
+            spent,
+            running.number,
+            loss,
+            running.look.get(),
+            None,
+            false,
+            false,
+        );
+        let told = match alarm {
+            Some(alarm) => self.alarmed.bind(py).call1((alarm, optimizer, loss)).map(drop),
+            None => Ok(()),
+        };
+        self.state().loss = None;
+        recorder.call_method0(intern!(py, "boundary"))?;
+        told
+    }
+}
+
+fn nanos(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyDict, PyFloat, PyFloatMethods, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::log::Log;
 use crate::look::{Look, look};
 use crate::monitor::Monitor;
 use crate::scan::scan;
-use crate::tape::Recording;
+use crate::tape::{Event, Recording};
 
 /// The hooks before and after an optimizer's step.
 #[pyclass(frozen, module = "nanscope._core")]
@@ -106,6 +106,27 @@ impl Calm {
     #[setter]
     fn set_loss(&self, loss: Option<f64>) {
         self.state().loss = loss;
+    }
+
+    /// Reads the loss that backward begins from; true when it is a finite number of the CPU, and so nothing to look at.
+    fn read_loss(&self, event: &Bound<'_, Event>, root: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = root.py();
+        let start = Instant::now();
+        if !root.getattr(intern!(py, "is_cpu"))?.extract::<bool>()?
+            || root.call_method0(intern!(py, "numel"))?.extract::<usize>()? != 1
+        {
+            return Ok(false);
+        }
+        let value = root.call_method0(intern!(py, "item"))?;
+        let Ok(value) = value.cast_exact::<PyFloat>().map(PyFloatMethods::value) else { return Ok(false) };
+        if !value.is_finite() {
+            return Ok(false);
+        }
+        event.borrow_mut().set_value(value);
+        let mut state = self.state();
+        state.loss = Some(value);
+        state.nanos += nanos(start);
+        Ok(true)
     }
 
     /// Counts time that the watch has taken in the running step.

@@ -99,6 +99,13 @@ impl Event {
     }
 }
 
+impl Event {
+    /// The loss that a backward began from.
+    pub(crate) fn set_value(&mut self, value: f64) {
+        self.value = Some(value);
+    }
+}
+
 /// An argument that an earlier event made: tensor `position` among the outputs of `event`.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Ref {

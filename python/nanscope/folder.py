@@ -115,7 +115,7 @@ class Folder:
 
     def text(self, report: dict[str, Any], colour: bool) -> str:
         """The report for a terminal."""
-        return _core.render(json.dumps(report), colour, lang=self.lang)
+        return _core.render(json.dumps(report), colour, folder=self.path, lang=self.lang)
 
 
 def _name(script: str) -> str:

@@ -135,7 +135,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
         parameters = [*names.all_parameters(), *leaves(trip)]
-        tracer.phases = phases(player.events)
+        tracer.phases = phases(player.events, watcher.recorder.optimizers_seen is False)
         with progress(trip, lambda: tracer.operators):
             player.play(tracer.around, parameters)
         entry, reproduced = find(trip, player, tracer)
@@ -179,6 +179,11 @@ def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:
     if trip.where == "output" and trip.tensor is None:
         index = next((i for i in reversed(range(len(entries))) if bad(i)), None)
         return index, index is not None
+    if trip.where == "parameter" and trip.origin is not None and trip.origin[0].serial in player.results:
+        entry = tracer.entry_of(
+            player.results[trip.origin[0].serial][trip.origin[1]]
+        )  # new parameters, made by the program
+        return entry, bad(entry)
     entry = tracer.entry_of(trip.tensor)
     if trip.where == "output":
         entry = next((i for i in reversed(range(len(entries))) if bad(i)), None)

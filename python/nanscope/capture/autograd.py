@@ -87,6 +87,7 @@ def record(
         if roots:
             loss(event, roots)
             recorder.backward_done = True
+            recorder.backward_serial = event.serial
         recorder.backwards += kind == "backward"
         carries = recorder.carries
         if carries:

@@ -94,7 +94,7 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
     """Calls `function` as one opaque event; it is pinned if a result needs a gradient, or `always`."""
     popped = recorder.enter()
     try:
-        if recorder.updated:
+        if recorder.updated or (recorder.backward_done and recorder.renewed(args, kwargs)):
             recorder.on_manual_step()
         event = recorder.event("call", function, random=True)
         recorder.tell(event, args, kwargs)

@@ -175,7 +175,7 @@ class Functions(TorchFunctionMode):
             pinned = any(t.requires_grad for t in found)
         if recorder.backward_done and isinstance(result, Tensor) and not pinned:
             self._alias(args, result)
-        if pinned and recorder.updated:
+        if pinned and (recorder.updated or (recorder.backward_done and recorder.renewed(args, kwargs))):
             recorder.on_manual_step()
         recorder.note("function", func, args, kwargs, result, pinned, state)
         return result

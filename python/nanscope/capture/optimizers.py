@@ -130,6 +130,7 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
 
     @functools.wraps(original)
     def add_param_group(self: Any, group: dict[str, Any]) -> Any:
+        recorder.optimizers_seen = True
         result = original(self, group)
         if recorder.live():
             for p in self.param_groups[-1]["params"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any, Self, cast
 
@@ -65,6 +66,8 @@ class Recorder(_core.Recording):
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.kept = False  # the present tape belongs to a trip
         self.backwards = 0  # since the last step
+        self.backward_serial = 0  # of the last backward or grad event
+        self.optimizers_seen: bool | None = None  # whether the program has an optimizer; None: nobody has looked
         self.closure_of: Any = None
         self.carries: list[Any] = []  # told before and after each backward: see course.Carry
         self._closure_popped = False
@@ -175,6 +178,22 @@ class Recorder(_core.Recording):
     def leave_closure(self) -> None:
         self.closure_of = None
         self.leave(self._closure_popped)
+
+    def renewed(self, args: Any, kwargs: Any) -> bool:
+        """True when a forward begins from parameters that the program has made anew since backward: a step of functional code,
+        `params = {k: (p - lr * g).detach().requires_grad_() ...}`. With an optimizer about, new leaves are something else (the
+        inner loop of MAML, an adversarial input)."""
+        if self.optimizers_seen is None:
+            self.optimizers_seen = any(isinstance(o, torch.optim.Optimizer) for o in gc.get_objects())
+        if self.optimizers_seen:
+            return False
+        fresh = self.leaves_since(self.backward_serial)
+        found: list[Tensor] = []
+        flatten((args, kwargs), found)
+        if not any(t is f for t in found for f in fresh):
+            return False
+        self.updated.extend(fresh)
+        return True
 
     def is_update(self, targets: list[Tensor]) -> bool:
         """True when the program is about to change parameters after backward: a step without an optimizer."""

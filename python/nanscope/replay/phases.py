@@ -9,8 +9,11 @@ import torch
 from nanscope.capture.event import Event, Ref, walk
 
 
-def phases(events: list[Event]) -> dict[int, str]:
-    """Serial -> `clip` for what ends in a gradient, `optimizer` for what ends in a parameter; other events are absent."""
+def phases(events: list[Event], functional: bool = False) -> dict[int, str]:
+    """Serial -> `clip` for what ends in a gradient, `optimizer` for what ends in a parameter; other events are absent.
+
+    In a `functional` program, one without an optimizer, what ends in a new leaf is an update, too.
+    """
     first = next((e.serial for e in events if e.kind in ("backward", "grad")), None)
     found: dict[int, str] = {}
     if first is None:
@@ -19,6 +22,8 @@ def phases(events: list[Event]) -> dict[int, str]:
     todo: list[tuple[int, str]] = []
     for event in events:
         phase = _ends_in(event) if event.serial > first and event.kind == "function" else None
+        if functional and phase is None and event.serial > first and _makes_leaf(event):
+            phase = "optimizer"
         if phase is not None:
             found[event.serial] = phase
             todo += [(serial, phase) for serial in _refs(event)]
@@ -35,6 +40,11 @@ def phases(events: list[Event]) -> dict[int, str]:
             if attribute(event) == "grad" or any(found.get(s) == "clip" for s in _refs(event)):
                 found[event.serial] = "clip"
     return found
+
+
+def _makes_leaf(event: Event) -> bool:
+    target = event.args[0] if event.args else None
+    return getattr(event.target, "__name__", "") == "requires_grad_" and isinstance(target, Ref)
 
 
 def _ends_in(event: Event) -> str | None:

@@ -80,6 +80,13 @@ impl Table {
         of_event.filter_map(|entry| Some(entry.tensor.bind(py).upgrade()?.unbind())).collect()
     }
 
+    /// Living tensors that events after `serial` made.
+    pub(super) fn since<'py>(&self, py: Python<'py>, serial: u64) -> Vec<Bound<'py, PyAny>> {
+        let table = self.lock();
+        let later = table.values().filter(|entry| entry.event.borrow(py).serial > serial);
+        later.filter_map(|entry| entry.tensor.bind(py).upgrade()).collect()
+    }
+
     pub(super) fn remove(&self, address: usize) {
         let removed = self.lock().remove(&address);
         drop(removed);

@@ -429,6 +429,17 @@ impl Recording {
         self.made.living(event)
     }
 
+    /// Leaves with a gradient that events after `serial` made: new parameters, if `serial` is that of a backward.
+    fn leaves_since<'py>(&self, py: Python<'py>, serial: u64) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut leaves = vec![];
+        for tensor in self.made.since(py, serial) {
+            if requires_grad(&tensor)? && tensor.getattr(intern!(py, "is_leaf"))?.extract::<bool>()? {
+                leaves.push(tensor);
+            }
+        }
+        Ok(leaves)
+    }
+
     /// `tensor` counts as one from outside from now on.
     fn forget(&self, tensor: &Bound<'_, PyAny>) {
         self.made.remove(tensor.as_ptr() as usize);

@@ -5,7 +5,8 @@ use super::number::{count, index};
 
 /// What stands under the line: how many values are bad, and the first of them.
 pub(crate) fn label(origin: &Origin, lang: Lang) -> String {
-    let Origin { bad, of, kind, .. } = origin;
+    let Origin { bad, of, .. } = origin;
+    let kind = kind(origin, lang);
     let first = match &origin.first_index {
         Some(at) if !at.is_empty() => say!(lang, ", the first at {at}", ", 첫 위치 {at}", at = index(at)),
         _ => String::new(),
@@ -21,7 +22,15 @@ pub(crate) fn label(origin: &Origin, lang: Lang) -> String {
                 "여기에 왔을 때 이미 비정상이었던 텐서: {tensor}; {values} 중 {bad}개가 {kind}{first}"
             )
         }
-        Phase::Backward => say!(
+        Phase::Backward if writes(origin) => say!(
+            lang,
+            "this wrote {kind} into {bad} of {values}{first}",
+            "여기에서 {values} 중 {bad}개에 {kind} 값을 씀{first}"
+        ),
+        Phase::Backward if !is_own(origin) && *of <= 1 => {
+            say!(lang, "the gradient of this is {kind}", "이 식의 기울기가 {kind}")
+        }
+        Phase::Backward if !is_own(origin) => say!(
             lang,
             "the gradient of this is {kind} in {bad} of {values}{first}",
             "이 식의 기울기: {values} 중 {bad}개가 {kind}{first}"
@@ -35,6 +44,34 @@ pub(crate) fn label(origin: &Origin, lang: Lang) -> String {
         _ if *bad == 1 => say!(lang, "1 of {values} is {kind}{first}", "{values} 중 1개가 {kind}{first}"),
         _ => say!(lang, "{bad} of {values} are {kind}{first}", "{values} 중 {bad}개가 {kind}{first}"),
     }
+}
+
+/// `nan`, `-inf`, `nan or inf`: what the bad values are, from their census where there is one.
+fn kind(origin: &Origin, lang: Lang) -> String {
+    let tensors = origin.outputs.iter().chain(&origin.inputs);
+    let mut censuses = tensors.filter_map(|operand| operand.census.as_ref());
+    let same = censuses.find(|c| c.n == origin.of && c.nan + c.posinf + c.neginf == origin.bad);
+    let Some(census) = same else { return origin.kind.clone() };
+    let counts = [("nan", census.nan), ("inf", census.posinf), ("-inf", census.neginf)];
+    let kinds: Vec<&str> = counts.iter().filter(|(_, n)| *n > 0).map(|(name, _)| *name).collect();
+    match kinds.as_slice() {
+        [] => origin.kind.clone(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => {
+            format!("{}{}{last}", others.join(", "), lang.pick(" or ", " 또는 "))
+        }
+    }
+}
+
+/// The program's own `autograd.Function`: torch numbers its nodes (`DivBackward0`), the program does not.
+fn is_own(origin: &Origin) -> bool {
+    origin.node.as_deref().is_some_and(|node| node.ends_with("Backward"))
+}
+
+/// Code of the program that writes into memory while the backward pass runs: what is bad is no gradient.
+fn writes(origin: &Origin) -> bool {
+    let op = origin.op.as_deref().and_then(|op| op.split('.').nth(1)).unwrap_or_default();
+    matches!(op, "fill_" | "copy_" | "zero_" | "set_" | "normal_" | "uniform_")
 }
 
 /// For a tensor that arrived bad: `the first is in row 3 of 32`. None where shape or index are unknown.

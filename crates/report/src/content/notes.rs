@@ -117,7 +117,7 @@ fn replay(replay: &Replay, lang: Lang) -> String {
     let counts =
         say!(lang, "{events} events, {operators} operators, {total}", "이벤트 {events}개, 연산 {operators}개, {total}");
     if *faithful {
-        say!(lang, "faithful, by {method}: {counts}", "원래 실행과 일치함 (방식: {method}): {counts}")
+        say!(lang, "faithful to the run, by {method}: {counts}", "원래 실행과 일치함 (방식: {method}): {counts}")
     } else {
         say!(
             lang,
@@ -142,7 +142,7 @@ pub(crate) fn phase(phase: Phase, lang: Lang) -> &'static str {
         Phase::Backward => lang.pick("backward", "역전파"),
         Phase::Hook => lang.pick("hook", "훅"),
         Phase::Comm => lang.pick("comm", "통신"),
-        Phase::Unscale => lang.pick("unscale", "스케일 해제"),
+        Phase::Unscale => lang.pick("unscale", "언스케일"),
         Phase::Clip => lang.pick("clip", "클리핑"),
         Phase::Optimizer => lang.pick("optimizer", "옵티마이저"),
     }

@@ -80,8 +80,8 @@ fn check(case: &Case) -> Option<Finding> {
     }
     Finding::proved(5, vec![say!(
         case.lang,
-        "{name} arrived with {bad}",
-        "들어올 때 이미 비정상인 텐서: {name}, {bad}",
+        "{name}, as it arrived: {bad}",
+        "{name}, 들어올 때 이미: {bad}",
         name = text::data(name, case.lang),
         bad = text::bad_of(arg, case.lang)
     )])

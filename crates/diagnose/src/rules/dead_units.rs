@@ -16,9 +16,10 @@ rule! {
     /// or mask that is always 0, a saturated sigmoid in a narrow format, a factor of 0 before a branch.
     ///
     /// ## What to do
-    /// Print the share of zeros in the output of the layer after the first parameter named: 1.0 means dead. A dead
-    /// ReLU does not come back: start again from before it died, with a lower learning rate or a warm-up, with
-    /// LeakyReLU (its slope is never 0), or with a normalisation before the ReLU, which keeps its inputs around 0.
+    /// Print the share of zeros in the output of the layer after the first parameter named: 1.0 means dead. No
+    /// gradient brings a dead ReLU back: start again from before it died, with a lower learning rate or a warm-up,
+    /// with LeakyReLU (its slope is never 0), or with a normalisation before the ReLU, which keeps its inputs around
+    /// 0.
     ///
     /// ## Example
     /// ```python
@@ -38,8 +39,8 @@ rule! {
     ///
     /// ## 어떻게 하나
     /// 처음 지목된 파라미터 뒤에 있는 레이어의 출력에서 0의 비율을 출력해 보십시오. 1.0이면 죽은 것입니다. 죽은
-    /// ReLU는 되살아나지 않습니다. 죽기 전 시점으로 돌아가 학습률을 낮추거나 워밍업을 두거나, 기울기가 0이 되지 않는
-    /// LeakyReLU를 쓰거나, ReLU 앞에 정규화를 두어 입력을 0 근처로 유지하십시오.
+    /// ReLU에는 기울기가 닿지 않으므로 되살아나지 않습니다. 죽기 전 시점으로 돌아가 학습률을 낮추거나 워밍업을
+    /// 두거나, 기울기가 0이 되지 않는 LeakyReLU를 쓰거나, ReLU 앞에 정규화를 두어 입력을 0 근처로 유지하십시오.
     ///
     /// ## 예
     /// ```python

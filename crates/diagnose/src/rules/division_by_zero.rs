@@ -25,7 +25,7 @@ rule! {
     /// mean = (x * mask).sum(-1) / n.clamp(min=1)
     /// ```
     DivisionByZero, "division-by-zero", "a division by exactly zero",
-    "keep the denominator away from 0 before dividing: clamp(min=eps) where it is never negative, where(d == 0, 1, d) where it may be; eps must exist in this number format (1e-8 is 0 in float16)",
+    "keep the denominator away from 0 before dividing: clamp(min=eps) where it is never negative, where(d==0,1,d) where it may be; eps must exist in this number format (1e-8 is 0 in float16)",
 
     /// ## 무슨 일이 일어났나
     /// 순전파에서 어떤 수를 정확히 0으로 나누었습니다. x / 0은 무한대이고 0 / 0은 NaN입니다.
@@ -47,7 +47,7 @@ rule! {
     /// mean = (x * mask).sum(-1) / n.clamp(min=1)
     /// ```
     "정확히 0으로 나눔",
-    "나누기 전에 분모가 0이 되지 않게 하십시오: 음수가 될 수 없으면 clamp(min=eps), 음수도 될 수 있으면 where(d == 0, 1, d)를 쓰십시오; eps는 이 자료형에서 표현되는 값이어야 합니다(1e-8은 float16에서 0)",
+    "나누기 전에 분모가 0이 되지 않게 하십시오: 음수가 될 수 없으면 clamp(min=eps), 음수도 될 수 있으면 where(d==0,1,d)를 쓰십시오; eps는 이 자료형에서 표현되는 값이어야 합니다(1e-8은 float16에서 0)",
     check;
     apart "print the smallest magnitude of the denominator: exactly 0 decides",
     "분모의 가장 작은 크기를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"

@@ -75,7 +75,7 @@ fn check(case: &Case) -> Option<Finding> {
                 Some(x) => say!(
                     case.lang,
                     "so {op} meets {x}, from which it was to be guarded",
-                    "그래서 {op} 연산이 피하려던 값 {x}을(를) 그대로 만남"
+                    "그래서 {op} 연산이 피하려던 값을 그대로 만남: {x}"
                 ),
                 None => say!(
                     case.lang,

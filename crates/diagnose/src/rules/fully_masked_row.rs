@@ -109,7 +109,7 @@ fn check(case: &Case) -> Option<Finding> {
     if counts.nan % length == 0 {
         evidence.push(say!(
             case.lang,
-            "{rows} rows of {length} scores are nothing but -inf",
+            "rows of {length} scores that are nothing but -inf: {rows}",
             "점수 {length}개짜리 행 {rows}개가 -inf로만 이루어짐",
             rows = counts.nan / length
         ));

@@ -1,5 +1,6 @@
 use nanscope_lang::say;
 use nanscope_numeric::Format;
+use nanscope_trace::schema::Arg;
 
 use crate::case::Case;
 use crate::rules::Finding;
@@ -92,18 +93,16 @@ fn check(case: &Case) -> Option<Finding> {
     if let Some(formula) = formula(node) {
         evidence.push(say!(case.lang, "the derivative is {formula}", "도함수: {formula}"));
     }
-    let zero = case
-        .entry()
-        .inputs
-        .iter()
-        .filter_map(|arg| Some((arg.census.as_ref()?, arg)))
-        .find(|(census, arg)| census.zero > 0 && arg.value.is_some_and(|v| v.0 == 0.0));
+    let is_zero = |arg: &&Arg| arg.value.is_some_and(|v| v.0 == 0.0) && arg.census.as_ref().is_some_and(|c| c.zero > 0);
+    // What autograd kept has a name that the reader knows; what it computed from it comes second.
+    let kept = inputs.iter().filter(|arg| arg.name.starts_with("saved")).find(is_zero);
+    let zero = kept.or_else(|| inputs.iter().find(is_zero)).and_then(|arg| Some((arg.census.as_ref()?, arg)));
     if let Some((census, arg)) = zero {
         evidence.push(say!(
             case.lang,
             "{name} is 0 in {zero} of {n} places",
             "{name}: 값 {n}개 중 {zero}개가 0",
-            name = arg.name,
+            name = arg.name.trim_start_matches("saved "),
             zero = census.zero,
             n = census.n
         ));

@@ -56,7 +56,7 @@ fn check(case: &Case) -> Option<Finding> {
     let value = case.value("self")?;
     let outside = match case.op() {
         "log" | "log2" | "log10" | "sqrt" | "rsqrt" | "_foreach_sqrt" | "lgamma" => value < 0.0,
-        "pow" => value < 0.0 && case.value("exponent").or(case.entry().scalars.get("exponent").map(|x| x.0))?.fract() != 0.0,
+        "pow" => value < 0.0 && exponent(case)?.fract() != 0.0,
         "log1p" => value < -1.0,
         "acos" | "asin" | "atanh" | "erfinv" => value.abs() > 1.0,
         "acosh" => value < 1.0,
@@ -67,7 +67,14 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let arg = case.input("self")?;
-    let mut evidence = vec![text::call(case.op(), value, arg.index.as_deref(), case.lang)];
+    let called = match case.op() {
+        "pow" => format!("pow({}, {})", text::number(value), text::number(exponent(case)?)),
+        op => format!("{op}({})", text::number(value)),
+    };
+    let mut evidence = vec![match arg.index.as_deref().unwrap_or_default() {
+        [] => called,
+        at => say!(case.lang, "{called} at {at}", "{called}, {at} 위치", at = text::index(at)),
+    }];
     if let Some(census) = &arg.census
         && let (Some(min), Some(max)) = (census.min, census.max)
     {
@@ -80,4 +87,8 @@ fn check(case: &Case) -> Option<Finding> {
         ));
     }
     Finding::proved(4, evidence)
+}
+
+fn exponent(case: &Case) -> Option<f64> {
+    case.value("exponent").or(case.entry().scalars.get("exponent").map(|x| x.0))
 }

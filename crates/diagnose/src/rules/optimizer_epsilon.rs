@@ -66,7 +66,7 @@ fn check(case: &Case) -> Option<Finding> {
     }
     let mut evidence = vec![];
     if let (Some(0.0), Some(arg)) = (value, case.input(denominator)) {
-        evidence.push(match arg.index.as_deref() {
+        evidence.push(match arg.index.as_deref().filter(|at| !at.is_empty()) {
             Some(at) => say!(
                 case.lang,
                 "the denominator sqrt(v) + eps (input {}) is 0 at {}",

@@ -25,7 +25,7 @@ rule! {
     "bound the infinite factor before the product: clamp the log-probabilities to torch.finfo(dtype).min (xlogy and entr are finite in forward only)",
 
     /// ## 무슨 일이 일어났나
-    /// 0을 뜻하는 식에서 0 * inf 또는 inf - inf가 계산되어 결과가 NaN이 되었습니다.
+    /// 0이 되어야 할 식에서 0 * inf 또는 inf - inf가 계산되어 결과가 NaN이 되었습니다.
     ///
     /// ## 왜
     /// p = 0일 때의 p * log(p), 마스킹된 점수에 곱한 0, 무한대인 항에 붙은 가중치 0이 그렇습니다.
@@ -40,7 +40,7 @@ rule! {
     /// logp = logits.log_softmax(-1).clamp(min=torch.finfo(logits.dtype).min)
     /// entropy = -(logp.exp() * logp).sum(-1)
     /// ```
-    "0을 뜻하는 식에서 0 * inf",
+    "0이 되어야 할 식에서 0 * inf",
     "곱하기 전에 무한대가 되는 쪽의 범위를 제한하십시오: 로그 확률을 torch.finfo(dtype).min으로 clamp (xlogy와 entr는 순전파에서만 유한합니다)",
     check;
     apart "print both factors at the bad element: 0 and inf decide",

@@ -16,6 +16,13 @@ pub(crate) fn label(origin: &Origin, lang: Lang) -> String {
         Phase::Data | Phase::Param => {
             let unnamed = || lang.pick("a tensor", "어떤 텐서").to_owned();
             let tensor = origin.tensor.as_deref().map_or_else(unnamed, |name| format!("`{name}`"));
+            if *of <= 1 {
+                return say!(
+                    lang,
+                    "{tensor} was already {kind} when it got here",
+                    "여기에 왔을 때 이미 {kind}: {tensor}"
+                );
+            }
             say!(
                 lang,
                 "{tensor} was already bad when it got here: {bad} of {values} {kind}{first}",

@@ -50,17 +50,24 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     notes
 }
 
+/// Inputs of one line that are named; the rest are counted.
+const NAMED: usize = 4;
+
 /// Names and text of the inputs; those of which the same is said share a line, as autograd keeps what it is given too.
 fn inputs(origin: &Origin, lang: Lang) -> Vec<(String, String)> {
-    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut lines: Vec<(Vec<&str>, String)> = Vec::new();
     for input in &origin.inputs {
         let text = operand(input, lang);
         match lines.iter_mut().find(|(_, other)| *other == text) {
-            Some((names, _)) => *names += &format!(", {}", input.name),
-            None => lines.push((input.name.clone(), text)),
+            Some((names, _)) => names.push(&input.name),
+            None => lines.push((vec![&input.name], text)),
         }
     }
-    lines
+    let joined = |names: &[&str]| match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => say!(lang, "{shown} and {more} more", "{shown} 외 {more}개", shown = names[..NAMED].join(", ")),
+    };
+    lines.into_iter().map(|(names, text)| (joined(&names), text)).collect()
 }
 
 fn reference(origin: &Origin, lang: Lang) -> Option<String> {

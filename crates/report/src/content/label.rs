@@ -92,3 +92,47 @@ pub(crate) fn row(origin: &Origin, lang: Lang) -> Option<String> {
         "첫 위치는 전체 {rows}개 행 중 {row}번 행 (0부터 셈)"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use nanscope_lang::Lang;
+    use serde_json::{Value, json};
+
+    use super::label;
+
+    /// The English label of an origin with these keys besides: 3 of 8 values are bad, the result's census is given.
+    fn of(census: [u64; 3], more: &Value) -> String {
+        let [nan, posinf, neginf] = census;
+        let census = json!({
+            "n": 8, "nan": nan, "posinf": posinf, "neginf": neginf, "zero": 0, "subnormal": 0, "exponents": [],
+        });
+        let out = json!({"name": "out", "dtype": "float32", "shape": [8], "census": census});
+        let mut origin = json!({
+            "phase": "forward", "rank": 0, "step": 0, "kind": "inf", "bad": 3, "of": 8, "outputs": [out],
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            origin[key] = value.clone();
+        }
+        label(&serde_json::from_value(origin).unwrap(), Lang::En)
+    }
+
+    #[test]
+    fn what_is_bad_is_told_by_sign_and_kind() {
+        assert_eq!(of([0, 0, 3], &json!({})), "3 of 8 values are -inf");
+        assert_eq!(
+            of([1, 1, 1], &json!({"phase": "optimizer"})),
+            "the update wrote nan, inf or -inf into 3 of 8 values"
+        );
+        assert_eq!(of([0, 2, 0], &json!({})), "3 of 8 values are inf", "a census of something else is not believed");
+    }
+
+    #[test]
+    fn only_a_gradient_is_called_one() {
+        let backward = |op, node| json!({"phase": "backward", "op": op, "node": node});
+        let gradient = "the gradient of this is inf in 3 of 8 values";
+        assert_eq!(of([0, 3, 0], &backward("aten.div.Tensor", "SqrtBackward0")), gradient);
+        assert_eq!(of([0, 3, 0], &backward("aten.div.Tensor", "SafeNormBackward")), "3 of 8 values are inf");
+        let wrote = "this wrote inf into 3 of 8 values";
+        assert_eq!(of([0, 3, 0], &backward("aten.fill_.Scalar", "NllLossBackward0")), wrote);
+    }
+}

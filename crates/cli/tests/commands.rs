@@ -121,7 +121,7 @@ fn a_run_is_diagnosed_again_in_the_language_asked_for() {
     assert!(stdout(&explain).contains("error[bad-input]: a value was already bad when it came in with the data"));
     let korean = stdout(&[&explain[..], &["--lang", "ko"]].concat());
     assert!(korean.contains("오류[bad-input]: 데이터가 들어올 때 값이 이미 비정상이었음 (증명됨)"), "{korean}");
-    assert!(korean.contains("Net.forward의 인자 x, 값 4개 중 nan 1개"), "{korean}");
+    assert!(korean.contains("Net.forward의 인자 x, 들어올 때 이미: 값 4개 중 nan 1개"), "{korean}");
     assert!(korean.contains("스텝 5에서 손실이 nan"), "{korean}");
 }
 

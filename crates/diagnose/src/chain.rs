@@ -43,12 +43,9 @@ fn same_line(a: &Link, b: &Link) -> bool {
 fn link(entry: &Entry, surfaced: bool, lang: Lang) -> Link {
     let bad = entry.outputs.iter().find(|arg| crate::meant::is_bad(arg));
     let mut text = bad.map_or_else(|| lang.pick("finite", "유한").to_owned(), |arg| text::bad_of(arg, lang));
+    // Short: the chain is a table, and every row is as wide as this one.
     if surfaced {
-        text = say!(
-            lang,
-            "{text}: the value was thrown away in forward, its derivative was not",
-            "{text}: 값은 순전파에서 버려졌지만 그 도함수는 버려지지 않음"
-        );
+        text = say!(lang, "{text}, back through the derivative", "{text}, 도함수를 통해 되돌아옴");
     }
     let place = entry.place.as_ref();
     Link {

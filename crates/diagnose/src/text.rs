@@ -61,6 +61,11 @@ pub(crate) fn bad_of(arg: &Arg, lang: Lang) -> String {
     }
 }
 
+/// An operator's name for a person: `aten.mm` of `aten.mm.default`, as almost every one ends so.
+pub(crate) fn operator(op: &str) -> &str {
+    op.trim_end_matches(".default")
+}
+
 /// Where a value from outside came from.
 pub(crate) fn source(source: &Source, lang: Lang) -> String {
     match source {
@@ -104,8 +109,13 @@ pub(crate) fn operand(arg: &Arg, lang: Lang) -> Option<String> {
     })
 }
 
-/// [`operand`] of each of these whose value is known, in one list.
+/// [`operand`] of each of these whose value is known, in one list, nothing said twice.
 pub(crate) fn operands<'a>(args: impl IntoIterator<Item = &'a Arg>, lang: Lang) -> Option<String> {
-    let known: Vec<String> = args.into_iter().filter_map(|arg| operand(arg, lang)).collect();
+    let mut known: Vec<String> = vec![];
+    for text in args.into_iter().filter_map(|arg| operand(arg, lang)) {
+        if !known.contains(&text) {
+            known.push(text);
+        }
+    }
     (!known.is_empty()).then(|| known.join(", "))
 }

@@ -134,7 +134,7 @@ fn a_dead_layer_is_told_from_underflow() {
     ledger.entries = vec![entry("aten.relu.default", Phase::Forward, "float32", [2.0, 0.0])];
     let found = told(&trip, &ledger, Lang::En);
     assert_eq!(found.causes.iter().map(|cause| &cause.id[..]).collect::<Vec<_>>(), ["dead-units"]);
-    assert_eq!(found.causes[0].evidence[1], "aten.relu.default (net.py:7) gives only zeros");
+    assert_eq!(found.causes[0].evidence[1], "aten.relu (net.py:7) gives only zeros");
     assert_eq!(found.causes[0].distinguish, None, "there is nothing to tell it from");
 }
 

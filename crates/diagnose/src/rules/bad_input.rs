@@ -16,12 +16,13 @@ rule! {
     ///
     /// ## What to do
     /// Look at the sample named in the report. Reject or repair it before the forward pass; zero padded slots with
-    /// `masked_fill` before the first layer, not after it.
+    /// `masked_fill` before the first layer, not after it. `torch.nan_to_num` is no repair by itself: it turns inf
+    /// into the largest value of the format, which overflows in the next sum.
     ///
     /// ## Example
     /// ```python
-    /// x = torch.nan_to_num(x)            # or: drop the sample
-    /// assert torch.isfinite(x).all()     # in the Dataset, where the index is known
+    /// if not torch.isfinite(x).all():     # in the Dataset, where the index is known
+    ///     raise ValueError(f"sample {index} holds nan or inf")
     /// ```
     BadInput, "bad-input", "a value was already bad when it came in with the data",
     "look at the sample named above, and reject or repair it before the forward pass; a mask applied later does not help, since 0 * nan is nan",
@@ -32,19 +33,20 @@ rule! {
     ///
     /// ## 왜
     /// 파일에 들어 있던 NaN, 전처리 과정의 0으로 나누기, 특징값에 취한 0의 로그, NaN으로 채운 패딩 등이 출처입니다.
-    /// 가중치를 0으로 두어도 막을 수 없습니다. 0 * nan은 nan이므로, mask로 가린 위치의 값도 합과 기울기까지 전달됩니다.
+    /// 가중치를 0으로 두어도 막을 수 없습니다. 0 * nan은 nan이므로, 마스크로 가린 위치의 값도 합과 기울기까지 전달됩니다.
     ///
     /// ## 어떻게 하나
     /// 보고서에 나온 샘플을 확인하십시오. 그 샘플은 순전파 전에 걸러 내거나 고치고, 패딩 자리는 첫 레이어 뒤가 아니라
-    /// 앞에서 `masked_fill`로 0을 채우십시오.
+    /// 앞에서 `masked_fill`로 0을 채우십시오. `torch.nan_to_num`만으로는 해결되지 않습니다. inf를 자료형의 최댓값으로
+    /// 바꾸므로 다음 덧셈에서 다시 오버플로합니다.
     ///
     /// ## 예
     /// ```python
-    /// x = torch.nan_to_num(x)            # or: drop the sample
-    /// assert torch.isfinite(x).all()     # in the Dataset, where the index is known
+    /// if not torch.isfinite(x).all():     # in the Dataset, where the index is known
+    ///     raise ValueError(f"sample {index} holds nan or inf")
     /// ```
     "데이터가 들어올 때 값이 이미 비정상이었음",
-    "위에 표시된 샘플을 확인하고 순전파 전에 걸러 내거나 고치십시오 (0 * nan은 nan이므로 나중에 적용하는 mask로는 막을 수 없습니다)",
+    "위에 표시된 샘플을 확인하고 순전파 전에 걸러 내거나 고치십시오 (0 * nan은 nan이므로 나중에 적용하는 마스크로는 막을 수 없습니다)",
     check;
     apart "check the batch before it enters the model: bad already there, the model has no part in it",
     "모델에 들어가기 전의 배치를 확인해 보십시오: 거기서 이미 비정상이면 모델과는 관계가 없습니다"
@@ -67,7 +69,7 @@ fn check(case: &Case) -> Option<Finding> {
             case.lang,
             "{op} was given the number {x} as {name}; every tensor it read was finite",
             "{op}에 {name}(으)로 넘긴 숫자가 {x}; 읽은 텐서는 모두 유한",
-            op = case.entry().op,
+            op = text::operator(&case.entry().op),
             x = text::number(x.0)
         )]);
     }
@@ -76,15 +78,11 @@ fn check(case: &Case) -> Option<Finding> {
     if case.phase() != Phase::Data {
         return None;
     }
-    let mut evidence = vec![say!(
+    Finding::proved(5, vec![say!(
         case.lang,
-        "{name} arrived with {bad}",
-        "들어올 때 이미 비정상인 텐서: {name}, {bad}",
+        "{name}, as it arrived: {bad}",
+        "{name}, 들어올 때 이미: {bad}",
         name = text::data(name, case.lang),
         bad = text::bad_of(arg, case.lang)
-    )];
-    if let Some(at) = arg.index.as_deref().filter(|at| !at.is_empty()) {
-        evidence.push(say!(case.lang, "the first is at {}", "첫 위치: {}", text::index(at)));
-    }
-    Finding::proved(5, evidence)
+    )])
 }

@@ -7,14 +7,16 @@ use crate::text;
 
 rule! {
     /// ## What happened
-    /// Memory that a backward operator was about to read was overwritten first.
+    /// Memory that a backward operator was about to read was overwritten first, by code that took it to be free.
     ///
     /// ## Why
-    /// Activation offloading that hands its staging buffer back to a pool before autograd has used it, an asynchronous copy that
-    /// was not awaited, an output buffer shared between steps.
+    /// Activation offloading that hands its staging buffer back to a pool before autograd has used it, a copy with
+    /// `non_blocking=True` that was not awaited, an output buffer shared between steps.
     ///
     /// ## What to do
-    /// Give the consumer memory of its own (`clone`), or return a buffer to its pool only when the tensor that views it is gone.
+    /// Give the code that reads the buffer memory of its own (`clone`), or return the buffer to its pool only when
+    /// the tensor that views it is gone. After an asynchronous copy wait (`event.synchronize()`,
+    /// `stream.wait_stream(...)`) before either side is used again.
     ///
     /// ## Example
     /// ```python
@@ -22,17 +24,19 @@ rule! {
     /// pool.release(buffer)
     /// ```
     BufferReused, "buffer-reused", "memory was overwritten while it was still needed",
-    "give the consumer memory of its own (clone), or release the buffer only after its last use",
+    "give the code that reads the buffer memory of its own (clone), or release the buffer only after its last use",
 
     /// ## 무슨 일이 일어났나
-    /// 역전파 연산이 읽으려던 메모리를 그 전에 다른 코드가 덮어썼습니다.
+    /// 역전파 연산이 읽으려던 메모리를, 이미 비었다고 여긴 다른 코드가 먼저 덮어썼습니다.
     ///
     /// ## 왜
-    /// activation offloading에서 autograd가 다 쓰기 전에 스테이징 버퍼를 풀에 돌려준 경우, 비동기 복사가 끝나기를
-    /// 기다리지 않은 경우, 여러 스텝이 출력 버퍼 하나를 함께 쓰는 경우입니다.
+    /// activation offloading에서 autograd가 다 쓰기 전에 스테이징 버퍼를 풀에 돌려준 경우, `non_blocking=True`로
+    /// 시작한 복사가 끝나기를 기다리지 않은 경우, 여러 스텝이 출력 버퍼 하나를 함께 쓰는 경우입니다.
     ///
     /// ## 어떻게 하나
-    /// 값을 읽는 쪽에 별도의 메모리를 주거나(`clone`), 버퍼를 참조하는 텐서가 사라진 뒤에만 버퍼를 풀에 돌려주십시오.
+    /// 버퍼를 읽는 쪽에 별도의 메모리를 주거나(`clone`), 버퍼를 참조하는 텐서가 사라진 뒤에만 버퍼를 풀에
+    /// 돌려주십시오. 비동기 복사 뒤에는 복사가 끝나기를 기다린 다음(`event.synchronize()`, `stream.wait_stream(...)`)
+    /// 어느 쪽이든 다시 사용하십시오.
     ///
     /// ## 예
     /// ```python
@@ -58,7 +62,7 @@ fn check(case: &Case) -> Option<Finding> {
             case.lang,
             "{} overwrites a buffer during the backward pass: {}",
             "역전파 도중 {} 연산이 버퍼를 덮어씀: {}",
-            case.entry().op,
+            text::operator(&case.entry().op),
             text::bad_of(out, case.lang)
         ),
         say!(

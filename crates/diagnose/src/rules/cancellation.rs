@@ -14,7 +14,8 @@ rule! {
     /// survives. The root or the logarithm that follows meets the wrong sign.
     ///
     /// ## What to do
-    /// Subtract before squaring (`x.var(correction=0)`), compute the difference in float64, or clamp it from below.
+    /// Subtract before squaring (`x.var(correction=0)`), or compute the difference in float64. A clamp from below
+    /// only hides it: the digits are gone all the same.
     ///
     /// ## Example
     /// ```python
@@ -32,7 +33,8 @@ rule! {
     /// 됩니다.
     ///
     /// ## 어떻게 하나
-    /// 제곱하기 전에 먼저 빼거나(`x.var(correction=0)`), 차를 float64로 계산하거나, clamp로 하한을 두십시오.
+    /// 제곱하기 전에 먼저 빼거나(`x.var(correction=0)`), 차를 float64로 계산하십시오. clamp로 하한을 두는 것은 문제를
+    /// 가릴 뿐이며, 사라진 유효 숫자는 돌아오지 않습니다.
     ///
     /// ## 예
     /// ```python
@@ -66,16 +68,16 @@ fn check(case: &Case) -> Option<Finding> {
                     case.lang,
                     "{} of numbers up to {} leaves {}",
                     "{}: 크기가 최대 {}인 수들의 차가 {}",
-                    entry.op,
+                    text::operator(&entry.op),
                     text::number(terms),
                     text::number(value)
                 ),
                 say!(
                     case.lang,
-                    "one step of {} at that size is {}",
-                    "그 크기에서 {}의 간격은 {}",
+                    "neighbouring {} numbers of that size are {} apart",
+                    "그 크기에서 {} 값의 간격은 {}",
                     entry.outputs[0].dtype,
-                    text::number(step * terms)
+                    text::number(step * terms.log2().floor().exp2())
                 ),
             ]);
         }

@@ -16,36 +16,42 @@ rule! {
     /// or mask that is always 0, a saturated sigmoid in a narrow format, a factor of 0 before a branch.
     ///
     /// ## What to do
-    /// Look at the output of the layer after the first parameter named: all zeros means dead. A lower learning rate or a warm-up
-    /// keeps units alive; LeakyReLU, GELU or a normalisation before the ReLU lets them come back.
+    /// Print the share of zeros in the output of the layer after the first parameter named: 1.0 means dead. No
+    /// gradient brings a dead ReLU back: start again from before it died, with a lower learning rate or a warm-up,
+    /// with LeakyReLU (its slope is never 0), or with a normalisation before the ReLU, which keeps its inputs around
+    /// 0.
     ///
     /// ## Example
     /// ```python
+    /// print((h == 0).float().mean())          # 1.0: dead
     /// h = F.leaky_relu(self.fc(x), 0.01)      # a slope on the negative side
     /// ```
     DeadUnits, "dead-units", "a layer gives only zeros, and no gradient passes it",
-    "look at the outputs of the layer behind the parameters named above; a lower learning rate, LeakyReLU or a normalisation before the activation keeps units alive",
+    "print the share of zeros in the output of the layer behind the parameters named above: 1.0 means dead; then start again with a lower learning rate, LeakyReLU or a normalisation before the activation",
 
     /// ## 무슨 일이 일어났나
-    /// 어떤 층의 출력이 모두 0이고 기울기가 통과하지 못합니다. 그 앞에 있는 파라미터들은 매 스텝 기울기가 정확히 0이어서 더 이상 바뀌지 않습니다.
+    /// 어떤 레이어의 출력이 모두 0이고 기울기가 통과하지 못합니다. 그 앞에 있는 파라미터들은 매 스텝 기울기가 정확히
+    /// 0이어서 더 이상 바뀌지 않습니다.
     ///
     /// ## 왜
-    /// 입력이 모두 음수인 ReLU(큰 업데이트 한 번으로도 편향이 그렇게 될 수 있습니다), 한계값에 걸린 clamp, 항상 0인 게이트나 마스크, 좁은 형식에서
-    /// 포화된 sigmoid, 가지 앞에 곱해진 0이 원인입니다.
+    /// 입력이 모두 음수인 ReLU(큰 업데이트 한 번으로도 편향이 그렇게 될 수 있습니다), 한계값에 걸린 clamp, 항상 0인
+    /// 게이트나 마스크, 표현 범위가 좁은 자료형에서 포화된 sigmoid, 분기 앞에 곱해진 0이 원인입니다.
     ///
     /// ## 어떻게 하나
-    /// 처음 지목된 파라미터 뒤에 있는 층의 출력을 확인하십시오. 모두 0이면 죽은 것입니다. 학습률을 낮추거나 워밍업을 하면 유닛이 죽지 않고,
-    /// LeakyReLU나 GELU를 쓰거나 ReLU 앞에 정규화를 두면 되살아날 수 있습니다.
+    /// 처음 지목된 파라미터 뒤에 있는 레이어의 출력에서 0의 비율을 출력해 보십시오. 1.0이면 죽은 것입니다. 죽은
+    /// ReLU에는 기울기가 닿지 않으므로 되살아나지 않습니다. 죽기 전 시점으로 돌아가 학습률을 낮추거나 워밍업을
+    /// 두거나, 기울기가 0이 되지 않는 LeakyReLU를 쓰거나, ReLU 앞에 정규화를 두어 입력을 0 근처로 유지하십시오.
     ///
     /// ## 예
     /// ```python
+    /// print((h == 0).float().mean())          # 1.0: dead
     /// h = F.leaky_relu(self.fc(x), 0.01)      # a slope on the negative side
     /// ```
-    "어떤 층의 출력이 모두 0이고 기울기가 통과하지 못함",
-    "위에 지목된 파라미터 뒤에 있는 층의 출력을 확인하십시오; 학습률을 낮추거나, LeakyReLU를 쓰거나, 활성화 함수 앞에 정규화를 두면 유닛이 죽지 않습니다",
+    "어떤 레이어의 출력이 모두 0이고 기울기가 통과하지 못함",
+    "위에 지목된 파라미터 뒤에 있는 레이어의 출력에서 0의 비율을 출력해 보십시오(1.0이면 죽은 것입니다); 그런 다음 학습률을 낮추거나, LeakyReLU를 쓰거나, 활성화 함수 앞에 정규화를 두고 다시 시작하십시오",
     steps check;
     apart "count the zeros of each layer's output over one batch: a layer that is all zeros is dead, anything else is not",
-    "한 배치에서 층마다 출력의 0을 세어 보십시오: 전부 0인 층만 죽은 것입니다"
+    "한 배치에서 레이어마다 출력의 0을 세어 보십시오: 전부 0인 레이어만 죽은 것입니다"
 }
 
 /// Activations and limits that can be 0 throughout.
@@ -73,7 +79,7 @@ fn check(course: &Course) -> Option<Finding> {
     }
     if let Some(entry) = dead {
         let place = entry.place.as_ref().map(|place| format!(" ({}:{})", place.file, place.line)).unwrap_or_default();
-        evidence.push(say!(lang, "{}{place} gives only zeros", "{}{place}의 출력이 모두 0", entry.op));
+        evidence.push(say!(lang, "{}{place} gives only zeros", "{}{place}의 출력이 모두 0", text::operator(&entry.op)));
     }
     let tripped = course.tripped_on(AlarmKind::DeadUnits) || course.tripped_on(AlarmKind::SilentZero);
     match (tripped, dead) {

@@ -15,16 +15,17 @@ rule! {
     /// the identity have such spectra.
     ///
     /// ## What to do
-    /// Separate the spectrum before the decomposition (a small diagonal with distinct entries), leave such samples out, or use
-    /// only what is well defined (singular values without the vectors, `u @ vh` through a polar iteration).
+    /// Make the singular values or eigenvalues differ before the decomposition (add a small diagonal with distinct
+    /// entries), leave such samples out, or use only what is well defined: `torch.linalg.svdvals` or `eigvalsh`
+    /// without the vectors, `u @ vh` through a polar (Newton-Schulz) iteration.
     ///
     /// ## Example
     /// ```python
-    /// h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))
+    /// h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))    # distinct: 1 / (s_i^2 - s_j^2) stays finite
     /// u, s, vh = torch.linalg.svd(h)
     /// ```
     DegenerateDecomposition, "degenerate-decomposition", "the derivative of a decomposition with equal or zero values",
-    "separate the spectrum before decomposing (add a small diagonal with distinct entries), or leave rank-deficient samples out",
+    "make the singular values or eigenvalues differ before decomposing (add a small diagonal with distinct entries), or leave rank-deficient samples out",
 
     /// ## 무슨 일이 일어났나
     /// 특잇값 분해, 고윳값 분해 또는 QR 분해의 역전파에서 서로 같은 특잇값이나 고윳값의 차로 나누었거나, 0인 특잇값이나
@@ -36,16 +37,17 @@ rule! {
     /// 스펙트럼이 이렇습니다.
     ///
     /// ## 어떻게 하나
-    /// 분해하기 전에 스펙트럼을 벌려 놓거나(대각에 서로 다른 작은 값을 더함), 그런 샘플을 제외하거나, 잘 정의된 양만
-    /// 사용하십시오(특이벡터 없이 특잇값만, 또는 극분해 반복으로 구한 `u @ vh`).
+    /// 분해하기 전에 특잇값이나 고윳값이 서로 달라지게 하거나(대각에 서로 다른 작은 값을 더함), 그런 샘플을
+    /// 제외하거나, 잘 정의된 양만 사용하십시오: 특이벡터 없이 `torch.linalg.svdvals`나 `eigvalsh`, 또는
+    /// 극분해(Newton-Schulz) 반복으로 구한 `u @ vh`.
     ///
     /// ## 예
     /// ```python
-    /// h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))
+    /// h = h + torch.diag(torch.tensor([1e-3, 2e-3, 3e-3]))    # distinct: 1 / (s_i^2 - s_j^2) stays finite
     /// u, s, vh = torch.linalg.svd(h)
     /// ```
     "같거나 0인 특잇값·고윳값이 있는 분해의 도함수",
-    "분해하기 전에 스펙트럼을 벌려 놓거나(서로 다른 작은 값을 대각에 더함) 랭크가 부족한 샘플을 제외하십시오",
+    "분해하기 전에 특잇값이나 고윳값이 서로 달라지게 하거나(서로 다른 작은 값을 대각에 더함) 랭크가 부족한 샘플을 제외하십시오",
     check;
     apart "print the spectrum: equal, zero or nearly equal values decide",
     "고윳값이나 특잇값을 출력해 보십시오: 서로 같거나 0이거나 거의 같으면 이것이 원인입니다"
@@ -65,7 +67,7 @@ fn check(case: &Case) -> Option<Finding> {
         "born in {node}, the derivative of {op}",
         "{op}의 도함수인 {node}에서 발생",
         node = case.entry().node.as_deref()?,
-        op = case.forward()?.op
+        op = text::operator(&case.forward()?.op)
     )];
     if let Some(value) = case.value("other").filter(|x| *x == 0.0) {
         let at = case.input("other").and_then(|arg| arg.index.as_deref()).map(text::index).unwrap_or_default();

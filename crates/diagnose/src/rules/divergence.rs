@@ -7,37 +7,45 @@ use crate::text;
 
 rule! {
     /// ## What happened
-    /// Loss and gradients grew from step to step until they left the number format. No single operator is to blame.
+    /// Loss and gradients grew from step to step; left alone, they leave the number format and become inf, then NaN.
+    /// No single operator is to blame.
     ///
     /// ## Why
     /// A learning rate that is too high for the scale of inputs or weights, a missing warm-up, an initialisation that amplifies,
     /// gradients that are not clipped in a recurrent network.
     ///
     /// ## What to do
-    /// Lower the learning rate or warm it up, bring the inputs to unit scale, clip the gradient norm.
+    /// Lower the learning rate (to a tenth, say) or warm it up, bring the inputs to unit scale, clip the gradient
+    /// norm.
     ///
     /// ## Example
     /// ```python
+    /// loss.backward()                         # with a GradScaler: scaler.unscale_(optimizer) before clipping
     /// torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    /// optimizer.step()
     /// ```
-    Divergence, "divergence", "loss and gradients grow from step to step until they leave the format",
-    "lower the learning rate (or warm it up), scale the inputs, or clip the gradient norm",
+    Divergence, "divergence", "loss and gradients grow from step to step",
+    "lower the learning rate (to a tenth, say) or warm it up, bring the inputs to unit scale, or clip the gradient norm between backward and the update",
 
     /// ## 무슨 일이 일어났나
-    /// 손실과 기울기가 스텝마다 커지다가 부동소수점 형식의 범위를 벗어났습니다. 어느 한 연산의 잘못이 아닙니다.
+    /// 손실과 기울기가 스텝마다 커졌습니다. 그대로 두면 부동소수점 자료형의 범위를 벗어나 inf가 되고, 이어서 NaN이
+    /// 됩니다. 어느 한 연산의 잘못이 아닙니다.
     ///
     /// ## 왜
     /// 입력이나 가중치의 크기에 비해 학습률이 너무 높거나, 워밍업이 없거나, 초기화가 값을 증폭하거나, 순환 신경망에서
     /// 기울기를 클리핑하지 않은 경우입니다.
     ///
     /// ## 어떻게 하나
-    /// 학습률을 낮추거나 워밍업을 두고, 입력의 스케일을 1 정도로 맞추고, 기울기 노름을 클리핑하십시오.
+    /// 학습률을 낮추거나(예를 들어 10분의 1로) 워밍업을 두고, 입력의 스케일을 1 정도로 맞추고, 기울기 노름을
+    /// 클리핑하십시오.
     ///
     /// ## 예
     /// ```python
+    /// loss.backward()                         # with a GradScaler: scaler.unscale_(optimizer) before clipping
     /// torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    /// optimizer.step()
     /// ```
-    "손실과 기울기가 스텝마다 커져 형식의 범위를 벗어남",
+    "손실과 기울기가 스텝마다 커짐",
     "학습률을 낮추거나 워밍업을 두고, 입력의 스케일을 맞추거나 기울기 노름을 클리핑하십시오",
     steps check;
     apart "run the same steps with a tenth of the learning rate: growth that stays is not the learning rate's",

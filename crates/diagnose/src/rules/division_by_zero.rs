@@ -14,8 +14,10 @@ rule! {
     /// `rsqrt` and `reciprocal` divide as well.
     ///
     /// ## What to do
-    /// Make the denominator positive before the division (`clamp(min=eps)`, or `where(d > 0, d, 1)` and mask the result).
-    /// For a root, the eps belongs inside it. The eps must exist in the number format: 1e-8 is 0 in float16.
+    /// Keep the denominator away from 0 before the division: `clamp(min=eps)` where it is never negative, `where(d ==
+    /// 0, 1, d)` where it may be, and mask the result. A `where` after the division mends the value, not the
+    /// gradient. For a root, the eps belongs inside it. The eps must exist in the number format: 1e-8 is 0 in
+    /// float16, 1e-4 is not.
     ///
     /// ## Example
     /// ```python
@@ -23,20 +25,21 @@ rule! {
     /// mean = (x * mask).sum(-1) / n.clamp(min=1)
     /// ```
     DivisionByZero, "division-by-zero", "a division by exactly zero",
-    "keep the denominator away from zero before dividing: clamp(min=eps) with an eps that exists in this number format, or where(d > 0, d, 1)",
+    "keep the denominator away from 0 before dividing: clamp(min=eps) where it is never negative, where(d==0,1,d) where it may be; eps must exist in this number format (1e-8 is 0 in float16)",
 
     /// ## 무슨 일이 일어났나
     /// 순전파에서 어떤 수를 정확히 0으로 나누었습니다. x / 0은 무한대이고 0 / 0은 NaN입니다.
     ///
     /// ## 왜
-    /// 스케일, 개수, 노름, 차수, 거리처럼 0이 될 수 있는 값으로 나눈 것입니다. 표준화하는 열이 상수인 경우, mask가
+    /// 스케일, 개수, 노름, 차수, 거리처럼 0이 될 수 있는 값으로 나눈 것입니다. 표준화하는 열이 상수인 경우, 마스크가
     /// 아무것도 선택하지 않은 경우, 두 점이 겹친 경우, 이웃이 없는 노드, 언더플로로 0이 된 softmax 등이 있습니다.
     /// `x ** -0.5`, `rsqrt`, `reciprocal`도 나눗셈입니다.
     ///
     /// ## 어떻게 하나
-    /// 나누기 전에 분모를 양수로 만드십시오(`clamp(min=eps)`를 쓰거나, `where(d > 0, d, 1)`로 나눈 뒤 결과를 mask로
-    /// 가림). 제곱근이라면 eps를 제곱근 안에 넣어야 합니다. eps는 해당 형식에서 표현되는 값이어야 합니다. 1e-8은
-    /// float16에서 0입니다.
+    /// 나누기 전에 분모가 0이 되지 않게 하십시오: 음수가 될 수 없는 분모라면 `clamp(min=eps)`, 음수도 될 수 있다면
+    /// `where(d == 0, 1, d)`로 나눈 뒤 결과를 마스킹하십시오. 나눗셈 뒤에 `where`를 두면 값은 고쳐지지만 기울기는
+    /// 고쳐지지 않습니다. 제곱근이라면 eps를 제곱근 안에 넣어야 합니다. eps는 해당 자료형에서 표현되는 값이어야
+    /// 합니다. float16에서 1e-8은 0이지만 1e-4는 0이 아닙니다.
     ///
     /// ## 예
     /// ```python
@@ -44,7 +47,7 @@ rule! {
     /// mean = (x * mask).sum(-1) / n.clamp(min=1)
     /// ```
     "정확히 0으로 나눔",
-    "나누기 전에 분모가 0이 되지 않게 하십시오: 이 형식에서 표현되는 eps로 clamp(min=eps)를 쓰거나, where(d > 0, d, 1)로 바꾸십시오",
+    "나누기 전에 분모가 0이 되지 않게 하십시오: 음수가 될 수 없으면 clamp(min=eps), 음수도 될 수 있으면 where(d==0,1,d)를 쓰십시오; eps는 이 자료형에서 표현되는 값이어야 합니다(1e-8은 float16에서 0)",
     check;
     apart "print the smallest magnitude of the denominator: exactly 0 decides",
     "분모의 가장 작은 크기를 출력해 보십시오: 정확히 0이면 이것이 원인입니다"
@@ -87,10 +90,10 @@ fn check(case: &Case) -> Option<Finding> {
         )),
         _ => evidence.push(say!(case.lang, "the denominator is 0: {top} / 0", "분모가 0: {top} / 0")),
     }
-    if let Some(census) = case.input(denominator).and_then(|arg| arg.census.as_ref()) {
+    if let Some(census) = case.input(denominator).and_then(|arg| arg.census.as_ref()).filter(|c| c.n > 1) {
         evidence.push(say!(
             case.lang,
-            "{zero} of {n} denominators are 0",
+            "denominators that are 0: {zero} of {n}",
             "분모 {n}개 중 {zero}개가 0",
             zero = census.zero,
             n = census.n

@@ -8,12 +8,13 @@ rule! {
     /// A mean was taken over nothing. The sum of nothing is 0, its count is 0, and 0 / 0 is NaN.
     ///
     /// ## Why
-    /// A batch in which every label is ignored (-100), an image without positives, a mask that selects no element, an empty
-    /// slice. `cross_entropy(..., reduction="mean")` divides by the number of labels that count, which is 0 here.
+    /// A batch in which every label is ignored (-100), an image without positives, a mask that selects no element, an
+    /// empty slice. `cross_entropy(..., reduction="mean")` divides by the number of labels that count, which is 0
+    /// here; `mean()` of an empty tensor does the same.
     ///
     /// ## What to do
-    /// Skip such a batch, or divide a sum by `max(count, 1)`. Multiply by 0 instead of leaving a term out where every rank
-    /// must take part in the backward pass.
+    /// Skip such a batch, or divide a sum by `max(count, 1)`. Where every rank must take part in the backward pass
+    /// (DDP), multiply the term by 0 instead of leaving it out.
     ///
     /// ## Example
     /// ```python
@@ -21,19 +22,19 @@ rule! {
     /// loss = F.cross_entropy(logits, target, reduction="sum") / n
     /// ```
     EmptyReduction, "empty-reduction", "a mean over nothing",
-    "skip the batch, or divide a sum by max(count, 1) instead of taking a mean",
+    "skip the batch, or divide a sum (reduction=\"sum\") by max(count, 1) instead of taking a mean",
 
     /// ## 무슨 일이 일어났나
     /// 원소가 없는 것의 평균을 구했습니다. 합도 0, 개수도 0이므로 0 / 0, 즉 NaN이 됩니다.
     ///
     /// ## 왜
-    /// 모든 레이블이 무시 대상(-100)인 배치, 양성 샘플이 없는 이미지, 아무 원소도 선택하지 않는 mask, 빈 슬라이스에서
-    /// 생깁니다. `cross_entropy(..., reduction="mean")`은 손실에 반영되는 레이블의 수로 나누는데, 여기서는 그 수가
-    /// 0입니다.
+    /// 모든 레이블이 무시 대상(-100)인 배치, 양성 샘플이 없는 이미지, 아무 원소도 선택하지 않는 마스크, 빈
+    /// 슬라이스에서 생깁니다. `cross_entropy(..., reduction="mean")`은 손실에 반영되는 레이블의 수로 나누는데,
+    /// 여기서는 그 수가 0입니다. 빈 텐서의 `mean()`도 마찬가지입니다.
     ///
     /// ## 어떻게 하나
-    /// 그런 배치는 건너뛰거나, 합을 `max(count, 1)`로 나누십시오. 모든 랭크가 역전파에 참여해야 하는 곳에서는 항을 빼지
-    /// 말고 0을 곱하십시오.
+    /// 그런 배치는 건너뛰거나, 합을 `max(count, 1)`로 나누십시오. 모든 랭크가 역전파에 참여해야 하는 곳(DDP)에서는
+    /// 항을 빼지 말고 0을 곱하십시오.
     ///
     /// ## 예
     /// ```python

@@ -12,41 +12,46 @@ rule! {
     /// A guard constant was rounded away in the number format at hand, so it guards nothing.
     ///
     /// ## Why
-    /// float16 has no positive number below 6e-8: 1e-8 and 1e-12 are 0 in it. Near 1, bfloat16 steps by 0.004 to 0.008 and
-    /// float16 by 0.0005: 1 - 1e-6 is 1. Code written for float32 meets these under autocast or after `.half()`; `F.normalize`
-    /// has a default eps of 1e-12.
+    /// float16 has no positive number below 6e-8: 1e-8 and 1e-12 are 0 in it. Just below 1, bfloat16 steps by 0.0039
+    /// and float16 by 0.00049: 1 - 1e-6 is 1 in both. Code written for float32 meets these under autocast or after
+    /// `.half()`; `F.normalize` has a default eps of 1e-12.
     ///
     /// ## What to do
-    /// Use a constant that exists in the format (1e-4 in float16; `torch.finfo(x.dtype).eps`), or do this part in float32.
+    /// Use a constant that exists in the format, or do this part in float32. Beside 0, float16 needs about 1e-4 (1e-8
+    /// does in bfloat16, which has the range of float32); beside 1, a constant below `torch.finfo(x.dtype).eps` may
+    /// be lost: 0.00098 in float16, 0.0078 in bfloat16.
     ///
     /// ## Example
     /// ```python
-    /// y = x / (norm + torch.finfo(x.dtype).tiny)
+    /// y = x / norm.clamp(min=1e-4)                       # float16: 1e-8 is 0
+    /// p = p.clamp(max=1 - torch.finfo(p.dtype).eps)      # bfloat16: 1 - 1e-6 is 1
     /// ```
     EpsilonLost, "epsilon-lost", "a guard constant is rounded away in this number format",
-    "use a guard that exists in this format (torch.finfo(x.dtype).eps, 1e-4 in float16), or compute this part in float32",
+    "use a guard that exists in this format (beside 0: 1e-4 in float16; beside 1: torch.finfo(x.dtype).eps), or compute this part in float32",
 
     /// ## 무슨 일이 일어났나
-    /// 0이나 경계를 피하려고 넣은 작은 상수가 이 형식에서는 반올림되어 사라졌고, 그래서 아무것도 막지 못합니다.
+    /// 0이나 경계를 피하려고 넣은 작은 상수가 이 자료형에서는 반올림되어 사라졌고, 그래서 아무것도 막지 못합니다.
     ///
     /// ## 왜
-    /// float16에는 6e-8보다 작은 양수가 없으므로 1e-8과 1e-12는 0이 됩니다. 1 근처에서 bfloat16의 간격은 0.004에서
-    /// 0.008, float16의 간격은 0.0005이므로 1 - 1e-6은 1이 됩니다. float32를 전제로 쓴 코드가 autocast 안에서나
+    /// float16에는 6e-8보다 작은 양수가 없으므로 1e-8과 1e-12는 0이 됩니다. 1 바로 아래에서 bfloat16의 간격은 0.0039,
+    /// float16의 간격은 0.00049이므로 1 - 1e-6은 둘 다에서 1이 됩니다. float32를 전제로 쓴 코드가 autocast 안에서나
     /// `.half()` 뒤에 이런 일을 겪습니다. `F.normalize`의 eps 기본값은 1e-12입니다.
     ///
     /// ## 어떻게 하나
-    /// 해당 형식에서 표현되는 상수(float16이라면 1e-4, 또는 `torch.finfo(x.dtype).eps`)를 쓰거나, 이 부분을 float32로
-    /// 계산하십시오.
+    /// 해당 자료형에서 표현되는 상수를 쓰거나, 이 부분을 float32로 계산하십시오. 0 근처를 보호하려면 float16에서는
+    /// 1e-4 정도가 필요합니다(표현 범위가 float32와 같은 bfloat16에서는 1e-8로 충분합니다). 1 근처에서는
+    /// `torch.finfo(x.dtype).eps`(float16 0.00098, bfloat16 0.0078)보다 작은 상수는 사라질 수 있습니다.
     ///
     /// ## 예
     /// ```python
-    /// y = x / (norm + torch.finfo(x.dtype).tiny)
+    /// y = x / norm.clamp(min=1e-4)                       # float16: 1e-8 is 0
+    /// p = p.clamp(max=1 - torch.finfo(p.dtype).eps)      # bfloat16: 1 - 1e-6 is 1
     /// ```
-    "보호용 상수가 이 형식에서 반올림되어 사라짐",
-    "이 형식에서 표현되는 상수(torch.finfo(x.dtype).eps, float16이라면 1e-4)를 쓰거나 이 부분을 float32로 계산하십시오",
+    "보호용 상수가 이 자료형에서 반올림되어 사라짐",
+    "이 자료형에서 표현되는 상수(0 근처: float16이라면 1e-4, 1 근처: torch.finfo(x.dtype).eps)를 쓰거나 이 부분을 float32로 계산하십시오",
     check;
     apart "add the guard constant to 0 or 1 in the format at hand: no change means that it guards nothing",
-    "해당 형식에서 보호 상수를 0이나 1에 더해 보십시오: 값이 그대로면 아무것도 보호하지 못하는 것입니다"
+    "해당 자료형에서 보호 상수를 0이나 1에 더해 보십시오: 값이 그대로면 아무것도 보호하지 못하는 것입니다"
 }
 
 /// Operators that hand a value on, so that a guard before them still counts.
@@ -65,12 +70,20 @@ fn check(case: &Case) -> Option<Finding> {
     for _ in 0..5 {
         let entry = &case.ledger.entries[writer?];
         if let Some(text) = lost(entry, case.lang) {
-            return Finding::proved(9, vec![text, say!(
-                case.lang,
-                "so {} meets the value it was to be guarded from",
-                "그래서 {} 연산이 피하려던 값을 그대로 만남",
-                case.entry().op
-            )]);
+            let op = text::operator(&case.entry().op);
+            let met = match case.value(operand).map(text::number) {
+                Some(x) => say!(
+                    case.lang,
+                    "so {op} meets {x}, from which it was to be guarded",
+                    "그래서 {op} 연산이 피하려던 값을 그대로 만남: {x}"
+                ),
+                None => say!(
+                    case.lang,
+                    "so {op} meets the value it was to be guarded from",
+                    "그래서 {op} 연산이 피하려던 값을 그대로 만남"
+                ),
+            };
+            return Finding::proved(9, vec![text, met]);
         }
         if !THROUGH.contains(&base(&entry.op)) {
             return None;
@@ -95,7 +108,7 @@ fn lost(entry: &Entry, lang: Lang) -> Option<String> {
             let smallest = text::number(format.min_subnormal);
             return Some(say!(
                 lang,
-                "{x:e} is 0 in {}, whose smallest value is {smallest}",
+                "{x:e} is 0 in {}, whose smallest positive value is {smallest}",
                 "{x:e} 값이 {}에서는 0 (가장 작은 양수: {smallest})",
                 out.dtype
             ));

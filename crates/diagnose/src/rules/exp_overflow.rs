@@ -7,8 +7,8 @@ use crate::text;
 
 rule! {
     /// ## What happened
-    /// An exponential left its number format: exp(x) is infinite in float32 (and bfloat16) for x above 88.7, in float64
-    /// above 709.7.
+    /// An exponential left its number format: exp(x) is infinite in float32 and bfloat16 for x above 88.72, in
+    /// float64 above 709.78. (float16 ends far earlier, above 11.09: see `half-overflow`.)
     ///
     /// ## Why
     /// A log-variance, a log-ratio or a logit without bound; softplus, softmax or logsumexp spelled by hand; a clamp that
@@ -27,8 +27,8 @@ rule! {
     "bound the argument before exp (clamp), or use softplus, logsumexp or log_softmax instead of the spelled-out form",
 
     /// ## 무슨 일이 일어났나
-    /// 지수 함수의 결과가 형식의 범위를 벗어났습니다. exp(x)는 float32(와 bfloat16)에서 x가 88.7보다 크면,
-    /// float64에서는 709.7보다 크면 무한대입니다.
+    /// 지수 함수의 결과가 자료형의 범위를 벗어났습니다. exp(x)는 float32와 bfloat16에서 x가 88.72보다 크면,
+    /// float64에서는 709.78보다 크면 무한대입니다. (float16은 훨씬 이른 11.09에서 끝납니다: `half-overflow` 참고.)
     ///
     /// ## 왜
     /// 범위 제한이 없는 로그 분산, 로그 비율, 로짓이나, 직접 풀어 쓴 softplus, softmax, logsumexp가 원인입니다. 지수
@@ -43,11 +43,11 @@ rule! {
     /// std = (0.5 * logvar.clamp(max=10)).exp()
     /// loss = F.softplus(x)                  # instead of log(1 + exp(x))
     /// ```
-    "지수 함수의 결과가 형식의 범위를 넘음",
+    "지수 함수의 결과가 자료형의 범위를 넘음",
     "exp 앞에서 인자의 범위를 제한하거나(clamp), 풀어 쓴 식 대신 softplus, logsumexp, log_softmax를 쓰십시오",
     check;
     apart "print the largest argument of exp: above the limit of its format decides",
-    "exp의 가장 큰 인자를 출력해 보십시오: 형식의 한계를 넘으면 이것이 원인입니다"
+    "exp의 가장 큰 인자를 출력해 보십시오: 자료형의 한계를 넘으면 이것이 원인입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {

@@ -30,11 +30,11 @@ rule! {
     /// NaN이 됩니다.
     ///
     /// ## 왜
-    /// causal mask가 걸린 패딩 쿼리, 전체가 패딩인 샘플, 꺼 둔 head, 도달할 수 없는 상태, 타일로 나눈 softmax의 첫
+    /// causal 마스크가 걸린 패딩 쿼리, 전체가 패딩인 샘플, 꺼 둔 head, 도달할 수 없는 상태, 타일로 나눈 softmax의 첫
     /// 타일에서 생깁니다. 이 NaN은 손실이 보지 않는 행에 있다가 기울기로 되돌아오는 경우가 많습니다.
     ///
     /// ## 어떻게 하나
-    /// 모든 행이 적어도 한 위치(예를 들어 대각 위치)는 보게 하거나, -1e4 같은 유한한 값으로 mask하거나, softmax 전에 볼
+    /// 모든 행이 적어도 한 위치(예를 들어 대각 위치)는 보게 하거나, -1e4 같은 유한한 값으로 마스킹하거나, softmax 전에 볼
     /// 위치가 있는 행만 고르십시오.
     ///
     /// ## 예
@@ -43,7 +43,7 @@ rule! {
     /// scores = scores.masked_fill(~visible, -torch.inf)
     /// ```
     "-inf로만 이루어진 행의 softmax 또는 logsumexp",
-    "모든 행이 적어도 한 위치(예를 들어 대각 위치)를 보게 하거나, -inf 대신 크기가 큰 유한한 값으로 mask하십시오",
+    "모든 행이 적어도 한 위치(예를 들어 대각 위치)를 보게 하거나, -inf 대신 크기가 큰 유한한 값으로 마스킹하십시오",
     check;
     apart "count the positions that the mask leaves in each row: none decides",
     "마스크가 행마다 남기는 위치의 수를 세어 보십시오: 하나도 없는 행이 있으면 이것이 원인입니다"
@@ -109,7 +109,7 @@ fn check(case: &Case) -> Option<Finding> {
     if counts.nan % length == 0 {
         evidence.push(say!(
             case.lang,
-            "{rows} rows of {length} scores are nothing but -inf",
+            "rows of {length} scores that are nothing but -inf: {rows}",
             "점수 {length}개짜리 행 {rows}개가 -inf로만 이루어짐",
             rows = counts.nan / length
         ));

@@ -28,7 +28,7 @@ rule! {
     /// 역전파가 낸 기울기는 유한했지만, 그 뒤 업데이트 전에 프로그램 자신의 코드가 기울기를 망가뜨렸습니다.
     ///
     /// ## 왜
-    /// 기울기를 자신의 노름으로 나누거나(참여하지 않은 가지에서는 노름이 0입니다), 직접 스케일을 곱하거나 나누거나,
+    /// 기울기를 자신의 노름으로 나누거나(참여하지 않은 분기에서는 노름이 0입니다), 직접 스케일을 곱하거나 나누거나,
     /// 훅에서 바꾸거나, 무한대인 노름으로 클리핑한 경우입니다. `GradScaler.unscale_` 뒤에는 아무도 기울기를 다시
     /// 검사하지 않습니다.
     ///
@@ -56,7 +56,7 @@ fn check(case: &Case) -> Option<Finding> {
         case.lang,
         "gradients were finite before {}: {} after it",
         "{} 연산 전에는 기울기가 유한했음; 그 뒤: {}",
-        case.entry().op,
+        text::operator(&case.entry().op),
         text::bad_of(out, case.lang)
     )];
     evidence.extend(text::operands(&case.entry().inputs, case.lang));

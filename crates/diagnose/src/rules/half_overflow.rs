@@ -11,9 +11,10 @@ rule! {
     /// the same inputs is finite in float64.
     ///
     /// ## Why
-    /// float16 ends at 65504. Products of long rows (attention scores before the 1/sqrt(d)), sums over many elements, squared
-    /// norms, inverses of nearly singular matrices and gradients times a loss scale pass it easily. Autocast chooses float16
-    /// for matrix products whatever the size of the numbers.
+    /// float16 ends at 65504, float8_e5m2 at 57344, float8_e4m3fn at 448. Products of long rows (attention scores
+    /// before the 1/sqrt(d)), sums over many elements, squared norms, inverses of nearly singular matrices, exp(x)
+    /// for x above 11.09 and gradients times a loss scale pass 65504 easily. Autocast on CUDA chooses float16 for
+    /// matrix products, whatever the size of the numbers, unless told `dtype=torch.bfloat16`.
     ///
     /// ## What to do
     /// Run this operator in float32 (an island inside autocast), scale an operand before the product, or use bfloat16, which
@@ -28,13 +29,14 @@ rule! {
     "run this line in float32 (autocast disabled, operands .float()), scale an operand before the product, or use bfloat16",
 
     /// ## 무슨 일이 일어났나
-    /// 결과가 16비트 또는 8비트 형식의 가장 큰 유한한 값을 넘어 무한대가 되었습니다. 같은 입력에 같은 연산을 float64로
+    /// 결과가 16비트 또는 8비트 자료형의 가장 큰 유한한 값을 넘어 무한대가 되었습니다. 같은 입력에 같은 연산을 float64로
     /// 실행하면 유한합니다.
     ///
     /// ## 왜
-    /// float16의 최댓값은 65504입니다. 긴 행끼리의 곱(1/sqrt(d)를 곱하기 전의 어텐션 점수), 많은 원소의 합, 노름의
-    /// 제곱, 거의 특이한 행렬의 역행렬, 손실 스케일을 곱한 기울기는 이 값을 쉽게 넘습니다. autocast는 값의 크기와
-    /// 상관없이 행렬 곱에 float16을 사용합니다.
+    /// 최댓값은 float16이 65504, float8_e5m2가 57344, float8_e4m3fn이 448입니다. 긴 행끼리의 곱(1/sqrt(d)를 곱하기
+    /// 전의 어텐션 점수), 많은 원소의 합, 노름의 제곱, 거의 특이한 행렬의 역행렬, x가 11.09보다 클 때의 exp(x), 손실
+    /// 스케일을 곱한 기울기는 65504를 쉽게 넘습니다. CUDA의 autocast는 `dtype=torch.bfloat16`을 지정하지 않으면 값의
+    /// 크기와 상관없이 행렬 곱에 float16을 사용합니다.
     ///
     /// ## 어떻게 하나
     /// 이 연산을 float32로 실행하거나(autocast 안에서 이 부분만 예외로 둠), 곱하기 전에 한쪽 피연산자의 스케일을
@@ -46,11 +48,11 @@ rule! {
     /// with torch.autocast("cuda", enabled=False):
     ///     scores = q.float() @ k.float().transpose(-2, -1)
     /// ```
-    "결과가 16비트 또는 8비트 형식의 가장 큰 유한한 값을 넘음",
+    "결과가 16비트 또는 8비트 자료형의 가장 큰 유한한 값을 넘음",
     "이 줄을 float32로 실행하거나(autocast를 끄고 피연산자에 .float()), 곱하기 전에 피연산자의 스케일을 줄이거나, bfloat16을 쓰십시오",
     check;
     apart "run this line in float32: finite then means that the format is too narrow, and nothing else is wrong",
-    "해당 줄을 float32로 실행해 보십시오: 그때 유한하면 형식의 표현 범위만 문제입니다"
+    "해당 줄을 float32로 실행해 보십시오: 그때 유한하면 자료형의 표현 범위만 문제입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -78,8 +80,8 @@ fn check(case: &Case) -> Option<Finding> {
     }
     let mut evidence = vec![say!(
         case.lang,
-        "{} in float64; {} ends at {}",
-        "float64에서는 {}; {}의 최댓값은 {}",
+        "the result is {} in float64; {} ends at {}",
+        "결과가 float64에서는 {}; {}의 최댓값은 {}",
         text::number(largest),
         out.dtype,
         text::number(narrow)

@@ -13,7 +13,8 @@ rule! {
     /// breaks this for one sample of a batch.
     ///
     /// ## What to do
-    /// Pass `zero_infinity=True`, or drop samples whose input is shorter than target length plus number of repeats.
+    /// Pass `zero_infinity=True`, which leaves such samples out of loss and gradient, or drop samples whose input is
+    /// shorter than target length plus number of equal neighbours in the target.
     ///
     /// ## Example
     /// ```python
@@ -30,7 +31,8 @@ rule! {
     /// 클립, 넓은 스트라이드, 긴 텍스트 때문에 배치의 한 샘플에서 이 조건이 깨집니다.
     ///
     /// ## 어떻게 하나
-    /// `zero_infinity=True`를 넘기거나, 입력이 타깃 길이와 반복 횟수의 합보다 짧은 샘플을 제외하십시오.
+    /// 그런 샘플을 손실과 기울기에서 제외하는 `zero_infinity=True`를 넘기거나, 입력 길이가 타깃 길이와 이웃한 같은
+    /// 레이블 수의 합보다 짧은 샘플을 제외하십시오.
     ///
     /// ## 예
     /// ```python
@@ -50,14 +52,22 @@ fn check(case: &Case) -> Option<Finding> {
     let out = case.bad_output()?;
     let sample = out.index.as_deref().and_then(|at| at.first()).copied().unwrap_or(0);
     let counts = out.counts?;
-    Finding::proved(8, vec![
+    let mut evidence = vec![
         say!(
             case.lang,
-            "{bad} of {of} samples have probability 0; the first is sample {sample}",
+            "samples of probability 0: {bad} of {of}, the first is sample {sample}",
             "샘플 {of}개 중 {bad}개의 확률이 0; 첫 샘플: {sample}",
             bad = counts.bad(),
             of = out.shape.first()?
         ),
         case.lang.pick("the log-probabilities that went in are finite", "입력된 로그 확률은 유한함").to_owned(),
-    ])
+    ];
+    if let (Some(frames), Some(labels)) = (case.value("input_lengths"), case.value("target_lengths")) {
+        evidence.push(say!(
+            case.lang,
+            "sample {sample} has {frames} frames for {labels} labels; each label needs one, and one more between equal labels",
+            "샘플 {sample}: 레이블 {labels}개에 프레임 {frames}개; 레이블마다 한 프레임, 같은 레이블 사이에는 한 프레임이 더 필요함"
+        ));
+    }
+    Finding::proved(8, evidence)
 }

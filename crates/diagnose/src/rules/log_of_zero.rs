@@ -14,8 +14,9 @@ rule! {
     /// number format.
     ///
     /// ## What to do
-    /// Stay in the logarithmic domain: `log_softmax`, `logsigmoid`, `binary_cross_entropy_with_logits`, `log1p`. Otherwise
-    /// clamp the argument from below with a number that exists in its format.
+    /// Stay in the logarithmic domain: `log_softmax`, `logsigmoid` (`logsigmoid(-x)` for log(1 - sigmoid(x))),
+    /// `binary_cross_entropy_with_logits`. Otherwise clamp the argument from below with a number that exists in its
+    /// format: 1e-8 is 0 in float16.
     ///
     /// ## Example
     /// ```python
@@ -29,11 +30,12 @@ rule! {
     ///
     /// ## 왜
     /// 0이나 1로 반올림된 확률(포화된 sigmoid나 softmax: sigmoid(17)은 float32에서, sigmoid(9)는 float16에서 1이
-    /// 됩니다), 언더플로로 0이 된 표준편차, 비어 있는 히스토그램 구간, 해당 형식에서 0이 되는 eps가 원인입니다.
+    /// 됩니다), 언더플로로 0이 된 표준편차, 비어 있는 히스토그램 구간, 해당 자료형에서 0이 되는 eps가 원인입니다.
     ///
     /// ## 어떻게 하나
-    /// 로그를 취한 상태로 계산하십시오: `log_softmax`, `logsigmoid`, `binary_cross_entropy_with_logits`, `log1p`. 그럴
-    /// 수 없다면 인자의 형식에서 표현되는 수를 하한으로 하여 인자를 clamp하십시오.
+    /// 로그를 취한 상태로 계산하십시오: `log_softmax`, `logsigmoid`(log(1 - sigmoid(x))는 `logsigmoid(-x)`),
+    /// `binary_cross_entropy_with_logits`. 그럴 수 없다면 인자의 자료형에서 표현되는 수를 하한으로 하여 인자를
+    /// clamp하십시오. 1e-8은 float16에서 0입니다.
     ///
     /// ## 예
     /// ```python
@@ -62,15 +64,15 @@ fn check(case: &Case) -> Option<Finding> {
     let edge = case.value(name).filter(|value| edges.contains(value))?;
     let arg = case.input(name)?;
     let mut evidence = vec![text::call(case.op(), edge, arg.index.as_deref(), case.lang)];
-    if let (Some(census), true) = (&arg.census, edge == 0.0) {
+    if let (Some(census), true) = (&arg.census, edge == 0.0 && arg.shape.iter().product::<u64>() > 1) {
         evidence.push(say!(
             case.lang,
-            "{zero} of {n} arguments are exactly 0",
+            "arguments that are exactly 0: {zero} of {n}",
             "인자 {n}개 중 {zero}개가 정확히 0",
             zero = census.zero,
             n = census.n
         ));
     }
-    evidence.push(say!(case.lang, "the argument is {}", "인자의 형식: {}", arg.dtype));
+    evidence.push(say!(case.lang, "the argument is {}", "인자의 자료형: {}", arg.dtype));
     Finding::proved(4, evidence)
 }

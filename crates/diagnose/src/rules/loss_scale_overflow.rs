@@ -16,8 +16,8 @@ rule! {
     /// the first that is stored in float16 and larger than 65504 becomes infinite.
     ///
     /// ## What to do
-    /// Use `torch.amp.GradScaler`, which lowers the scale and leaves the update out, or a smaller scale; or bfloat16, which
-    /// needs none.
+    /// Use `torch.amp.GradScaler`, which starts at 65536, leaves an update out and halves the scale whenever a
+    /// gradient overflows; or a smaller scale; or bfloat16, which needs none.
     ///
     /// ## Example
     /// ```python
@@ -35,8 +35,8 @@ rule! {
     /// float16으로 저장되는 기울기 가운데 처음으로 65504를 넘는 것이 무한대가 됩니다.
     ///
     /// ## 어떻게 하나
-    /// 스케일을 낮추고 해당 업데이트를 건너뛰는 `torch.amp.GradScaler`를 쓰거나, 더 작은 스케일을 쓰거나, 손실 스케일이
-    /// 필요 없는 bfloat16을 쓰십시오.
+    /// 65536에서 시작하여 기울기가 오버플로할 때마다 업데이트를 건너뛰고 스케일을 절반으로 줄이는
+    /// `torch.amp.GradScaler`를 쓰거나, 더 작은 스케일을 쓰거나, 손실 스케일이 필요 없는 bfloat16을 쓰십시오.
     ///
     /// ## 예
     /// ```python

@@ -14,7 +14,8 @@ rule! {
     /// for a KL divergence against a distribution that is not 0 there, and for a target that was itself excluded.
     ///
     /// ## What to do
-    /// Exclude with a finite logit (-30, or the smallest value of the format), or take the loss over the allowed classes only.
+    /// Exclude with a moderate finite logit (-30, say), or take the loss over the allowed classes only. The lowest
+    /// value of the format is too much: a share of 0.01 of 3.4e38, summed over a batch, is inf again.
     ///
     /// ## Example
     /// ```python
@@ -32,15 +33,16 @@ rule! {
     /// 위치에서 0이 아닌 분포에 대한 KL 발산이나, 타깃 자체가 제외된 경우도 마찬가지입니다.
     ///
     /// ## 어떻게 하나
-    /// 유한한 로짓(-30, 또는 형식의 최솟값)으로 제외하거나, 허용된 클래스에 대해서만 손실을 계산하십시오.
+    /// 적당히 큰 유한한 로짓(예를 들어 -30)으로 제외하거나, 허용된 클래스에 대해서만 손실을 계산하십시오. 자료형의
+    /// 최솟값은 너무 큽니다. 3.4e38의 0.01배만 되어도 배치에 대해 더하면 다시 inf가 됩니다.
     ///
     /// ## 예
     /// ```python
     /// logits = logits.masked_fill(~allowed, -30.0)
     /// loss = F.cross_entropy(logits, y, label_smoothing=0.1)
     /// ```
-    "-inf로 mask한 클래스를 손실의 한 항이 사용함",
-    "-inf 대신 유한한 로짓(예를 들어 -30)으로 mask하거나, 허용된 클래스에 대해서만 손실을 계산하십시오",
+    "-inf로 마스킹한 클래스를 손실의 한 항이 사용함",
+    "-inf 대신 유한한 로짓(예를 들어 -30)으로 마스킹하거나, 허용된 클래스에 대해서만 손실을 계산하십시오",
     check;
     apart "print the logit of the target class: -inf decides",
     "목표 클래스의 로짓을 출력해 보십시오: -inf이면 이것이 원인입니다"
@@ -65,16 +67,16 @@ fn check(case: &Case) -> Option<Finding> {
                 let mut evidence = vec![say!(
                     case.lang,
                     "{count} log-probabilities are -inf where {op} has masked them",
-                    "{op} 연산으로 mask된 로그 확률 {count}개가 -inf",
+                    "{op} 연산으로 마스킹된 로그 확률 {count}개가 -inf",
                     count = counts.neginf,
-                    op = entry.op
+                    op = text::operator(&entry.op)
                 )];
                 if let Some(out) = case.bad_output() {
                     evidence.push(say!(
                         case.lang,
                         "{} takes them into the loss: {}",
                         "{} 연산이 그 값을 손실에 포함함: {}",
-                        case.entry().op,
+                        text::operator(&case.entry().op),
                         text::bad_of(out, case.lang)
                     ));
                 }

@@ -11,8 +11,9 @@ rule! {
     /// Loss and gradients were finite; the optimizer itself divided by 0 and wrote a value that is not finite into a parameter.
     ///
     /// ## Why
-    /// Adam and its relatives divide by sqrt(v) + eps. In float16 the default eps = 1e-8 is 0, and the second moment of
-    /// gradients below 2.4e-4 is 0 too. The same happens in any format with eps = 0 and a gradient that is exactly 0.
+    /// Adam and its relatives divide by sqrt(v) + eps. In float16 the default eps = 1e-8 is 0, and so is v after the
+    /// first step, 0.001 * g^2, for gradients below 0.0055. The same happens in any format with eps = 0 and a
+    /// gradient that is exactly 0.
     ///
     /// ## What to do
     /// Keep the trained parameters in float32 and use autocast for the forward pass. Otherwise an eps that exists in the
@@ -29,11 +30,12 @@ rule! {
     /// 손실과 기울기는 유한했지만, 옵티마이저 자신이 0으로 나누어 파라미터에 유한하지 않은 값을 썼습니다.
     ///
     /// ## 왜
-    /// Adam 계열은 sqrt(v) + eps로 나눕니다. float16에서는 기본값 eps = 1e-8이 0이 되고, 2.4e-4보다 작은 기울기의 2차
-    /// 모멘트도 0이 됩니다. 어떤 형식에서든 eps = 0이고 기울기가 정확히 0이면 같은 일이 일어납니다.
+    /// Adam 계열은 sqrt(v) + eps로 나눕니다. float16에서는 기본값 eps = 1e-8이 0이 되고, 첫 스텝 뒤의 v = 0.001 *
+    /// g^2도 기울기가 0.0055보다 작으면 0이 됩니다. 어떤 자료형에서든 eps = 0이고 기울기가 정확히 0이면 같은 일이
+    /// 일어납니다.
     ///
     /// ## 어떻게 하나
-    /// 학습하는 파라미터는 float32로 두고 순전파에 autocast를 쓰십시오. 그럴 수 없다면 해당 형식에서 표현되는 eps를
+    /// 학습하는 파라미터는 float32로 두고 순전파에 autocast를 쓰십시오. 그럴 수 없다면 해당 자료형에서 표현되는 eps를
     /// 쓰십시오. float16이라면 1e-4입니다.
     ///
     /// ## 예
@@ -41,10 +43,10 @@ rule! {
     /// opt = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-4)   # parameters in float16
     /// ```
     "옵티마이저가 0으로 나눔: eps가 사라짐",
-    "학습하는 파라미터를 float32로 두거나(순전파에는 autocast), 파라미터의 형식에서 표현되는 eps를 옵티마이저에 주십시오 (float16이라면 1e-4)",
+    "학습하는 파라미터를 float32로 두거나(순전파에는 autocast), 파라미터의 자료형에서 표현되는 eps를 옵티마이저에 주십시오 (float16이라면 1e-4)",
     check;
     apart "keep the parameters in float32 for one step: finite then means that eps was lost in their format",
-    "한 스텝만 파라미터를 float32로 두어 보십시오: 그때 유한하면 eps가 파라미터의 형식에서 사라진 것입니다"
+    "한 스텝만 파라미터를 float32로 두어 보십시오: 그때 유한하면 eps가 파라미터의 자료형에서 사라진 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -64,11 +66,12 @@ fn check(case: &Case) -> Option<Finding> {
     }
     let mut evidence = vec![];
     if let (Some(0.0), Some(arg)) = (value, case.input(denominator)) {
-        evidence.push(match arg.index.as_deref() {
+        evidence.push(match arg.index.as_deref().filter(|at| !at.is_empty()) {
             Some(at) => say!(
                 case.lang,
-                "the denominator sqrt(v) + eps is 0 at {}",
-                "분모 sqrt(v) + eps의 값이 {} 위치에서 0",
+                "the denominator sqrt(v) + eps (input {}) is 0 at {}",
+                "분모 sqrt(v) + eps(입력 {})의 값이 {} 위치에서 0",
+                denominator,
                 text::index(at)
             ),
             None => {
@@ -82,7 +85,7 @@ fn check(case: &Case) -> Option<Finding> {
         } else if format.rounds_to_zero(eps) {
             evidence.push(say!(
                 case.lang,
-                "eps = {eps:e} is 0 in {}, whose smallest value is {}",
+                "eps = {eps:e} is 0 in {}, whose smallest positive value is {}",
                 "eps = {eps:e} 값이 {}에서는 0 (가장 작은 양수: {})",
                 out.dtype,
                 text::number(format.min_subnormal)

@@ -9,8 +9,11 @@ use crate::text;
 
 rule! {
     /// ## What happened
-    /// An input of the step is finite, but far outside all that the run has seen of it. What follows (an overflow, a jump of
-    /// the loss, running statistics that never recover) is its consequence; the operator named only met it first.
+    /// An input of the step is finite, but far outside all that the run has seen of it. What follows (an overflow, a
+    /// jump of the loss, running statistics that never recover) is its consequence; the operator named only met it
+    /// first. The robust score compares the largest magnitude of the batch with those of the batches before: |log10 x
+    /// - log10 median| / (1.4826 MAD + 0.05), with the MAD of log10. From 3.5 on Iglewicz and Hoaglin call a value an
+    /// outlier.
     ///
     /// ## Why
     /// A sample that missed its normalisation (16-bit pixels among values of 0 to 1), a wrong unit, a sentinel such as 1e9 or
@@ -22,14 +25,16 @@ rule! {
     ///
     /// ## Example
     /// ```python
-    /// assert x.abs().max() < 50, f"sample {index}: {x.abs().max()}"    # in the Dataset
+    /// assert x.abs().max() < 50, f"sample {index}: {x.abs().max()}"    # in the Dataset; 50: what your data cannot exceed
     /// ```
     OutlierInput, "outlier-input", "an input lies far outside all that the run has seen before",
     "look at the sample named above; check the range of samples in the data set, and clamp or reject what lies outside",
 
     /// ## 무슨 일이 일어났나
-    /// 스텝의 입력이 유한하기는 하지만 지금까지 본 범위를 크게 벗어났습니다. 그 뒤의 현상(오버플로, 손실의 급등, 회복되지
-    /// 않는 이동 통계)은 그 결과이고, 지목된 연산은 그 값을 처음 만났을 뿐입니다.
+    /// 스텝의 입력이 유한하기는 하지만 지금까지 본 범위를 크게 벗어났습니다. 그 뒤의 현상(오버플로, 손실의 급등,
+    /// 회복되지 않는 이동 통계)은 그 결과이고, 지목된 연산은 그 값을 처음 만났을 뿐입니다. 로버스트 점수는 배치의
+    /// 최대 크기를 이전 배치들과 비교한 |log10 x - log10 중앙값| / (1.4826 MAD + 0.05)이고(MAD는 log10 값의 MAD),
+    /// Iglewicz와 Hoaglin은 3.5부터 이상치로 봅니다.
     ///
     /// ## 왜
     /// 정규화가 빠진 샘플(0~1 사이 값에 섞인 16비트 픽셀), 잘못된 단위, "값 없음"을 뜻하는 1e9나 -9999 같은 표식, 실수로
@@ -37,11 +42,11 @@ rule! {
     ///
     /// ## 어떻게 하나
     /// 보고서에 나온 샘플을 확인하십시오. 인덱스를 알 수 있는 데이터셋에서 범위를 검사하고, 벗어난 값은 자르거나 버리십시오.
-    /// 기울기 클리핑은 이런 배치를 가릴 뿐이며, 정규화 층에는 흔적이 남습니다.
+    /// 기울기 클리핑은 이런 배치를 가릴 뿐이며, 정규화 레이어에는 흔적이 남습니다.
     ///
     /// ## 예
     /// ```python
-    /// assert x.abs().max() < 50, f"sample {index}: {x.abs().max()}"    # in the Dataset
+    /// assert x.abs().max() < 50, f"sample {index}: {x.abs().max()}"    # in the Dataset; 50: what your data cannot exceed
     /// ```
     "입력이 지금까지 본 범위를 크게 벗어남",
     "위에 나온 샘플을 확인하십시오; 데이터셋에서 샘플의 범위를 검사하고, 벗어난 값은 자르거나 버리십시오",
@@ -161,7 +166,7 @@ fn evidence(course: &Course, input: &InputHistory, odd: &Odd) -> Vec<String> {
         found.push(say!(
             lang,
             "the largest magnitude of this batch is {largest}, the median of {batches} batches {median}: robust score {score} (3.5 is an outlier)",
-            "이 배치의 최대 크기는 {largest}, 배치 {batches}개의 중앙값은 {median}: 강건 점수 {score} (3.5부터 이상치)",
+            "이 배치의 최대 크기는 {largest}, 배치 {batches}개의 중앙값은 {median}: 로버스트 점수 {score} (3.5부터 이상치)",
             largest = text::number(largest),
             batches = input.batches - 1,
             median = text::number(median),

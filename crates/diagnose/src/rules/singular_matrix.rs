@@ -14,12 +14,13 @@ rule! {
     /// repeated points. The determinant is 0, its logarithm -inf.
     ///
     /// ## What to do
-    /// Add to the diagonal what the problem allows (`a + eps * eye`), solve in float64, or use a form that accepts rank
-    /// deficiency (`lstsq`, `pinv`).
+    /// Add to the diagonal what the problem allows (1e-6 of its mean, say), solve in float64, or use a form that
+    /// accepts rank deficiency (`lstsq`, `pinv`). float32 carries seven digits: a condition number
+    /// (`torch.linalg.cond`) above 1e7 leaves none.
     ///
     /// ## Example
     /// ```python
-    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n))
+    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n, device=k.device))
     /// ```
     SingularMatrix, "singular-matrix", "a matrix without an inverse",
     "add a small multiple of the identity before the operation, or use lstsq or pinv, which accept rank deficiency",
@@ -33,12 +34,13 @@ rule! {
     /// 행렬이 그렇습니다. 행렬식이 0이고 그 로그는 -inf입니다.
     ///
     /// ## 어떻게 하나
-    /// 문제가 허용하는 만큼 대각에 더하거나(`a + eps * eye`), float64로 풀거나, 랭크가 부족해도 되는 방법(`lstsq`,
-    /// `pinv`)을 쓰십시오.
+    /// 문제가 허용하는 만큼 대각에 더하거나(예를 들어 대각 평균의 1e-6배), float64로 풀거나, 랭크가 부족해도 되는
+    /// 방법(`lstsq`, `pinv`)을 쓰십시오. float32의 유효 숫자는 일곱 자리 정도이므로 조건수(`torch.linalg.cond`)가
+    /// 1e7을 넘으면 남는 자리가 없습니다.
     ///
     /// ## 예
     /// ```python
-    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n))
+    /// l = torch.linalg.cholesky(k + 1e-4 * torch.eye(n, device=k.device))
     /// ```
     "역행렬이 없는 행렬",
     "연산 전에 단위행렬의 작은 배수를 더하거나, 랭크가 부족해도 되는 lstsq나 pinv를 쓰십시오",
@@ -67,7 +69,7 @@ fn check(case: &Case) -> Option<Finding> {
     let mut evidence = vec![];
     if let Some(input) = case.entry().inputs.first().filter(|arg| arg.shape.len() >= 2) {
         let n = input.shape[input.shape.len() - 1];
-        evidence.push(say!(case.lang, "{} of matrices of size {n}", "{}: 행렬의 크기 {n}", case.entry().op));
+        evidence.push(say!(case.lang, "{} of a {n} x {n} matrix", "{}: {n} x {n} 행렬", text::operator(&case.entry().op)));
     }
     if let Some(at) = case.bad_output().and_then(|arg| arg.index.as_deref()).filter(|at| !at.is_empty()) {
         evidence.push(say!(case.lang, "the first bad result is at {}", "첫 비정상 결과의 위치: {}", text::index(at)));

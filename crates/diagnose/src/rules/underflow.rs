@@ -13,8 +13,9 @@ rule! {
     /// it; or every gradient did, and the parameters stay as they are without a word.
     ///
     /// ## Why
-    /// exp(-104) is 0 in float32, exp(-17.4) in float16; a softmax or softplus of a large negative number, a product of many
-    /// probabilities, a squared gradient in float16. Gradients below 6e-8 are 0 in float16 unless the loss is scaled.
+    /// exp(-104) is 0 in float32, exp(-17.4) in float16; a softmax or softplus of a large negative number, a product
+    /// of many probabilities, a squared gradient in float16. Gradients below 3e-8 are 0 in float16 unless the loss is
+    /// scaled.
     ///
     /// ## What to do
     /// Work with logarithms (logsumexp, log_softmax), add a floor that exists in the format, or use a wider format. For
@@ -28,15 +29,15 @@ rule! {
     "work with logarithms (logsumexp, log_softmax), add a floor that exists in this format, or use a wider format; for gradients: scale the loss (GradScaler), or use bfloat16",
 
     /// ## 무슨 일이 일어났나
-    /// 의미 있는 값이 형식에 비해 너무 작아 정확히 0이 되었고, 로그나 나눗셈이 그 0을 만났습니다. 모든 기울기가 그렇게
+    /// 의미 있는 값이 자료형에 비해 너무 작아 정확히 0이 되었고, 로그나 나눗셈이 그 0을 만났습니다. 모든 기울기가 그렇게
     /// 0이 되어 아무 표시 없이 파라미터가 바뀌지 않는 경우도 있습니다.
     ///
     /// ## 왜
     /// exp(-104)는 float32에서, exp(-17.4)는 float16에서 0입니다. 큰 음수의 softmax나 softplus, 많은 확률의 곱,
-    /// float16에서 제곱한 기울기도 그렇습니다. 손실을 스케일하지 않으면 6e-8보다 작은 기울기는 float16에서 0입니다.
+    /// float16에서 제곱한 기울기도 그렇습니다. 손실을 스케일하지 않으면 3e-8보다 작은 기울기는 float16에서 0입니다.
     ///
     /// ## 어떻게 하나
-    /// 로그로 계산하거나(logsumexp, log_softmax), 해당 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오.
+    /// 로그로 계산하거나(logsumexp, log_softmax), 해당 자료형에서 표현되는 하한을 더하거나, 더 넓은 자료형을 쓰십시오.
     /// 기울기라면 손실을 스케일하거나(`torch.amp.GradScaler`) 표현 범위가 float32와 같은 bfloat16을 쓰십시오.
     ///
     /// ## 예
@@ -44,10 +45,10 @@ rule! {
     /// std = F.softplus(x) + 1e-4
     /// ```
     "의미 있는 값이 언더플로로 0이 됨",
-    "로그로 계산하거나(logsumexp, log_softmax), 이 형식에서 표현되는 하한을 더하거나, 더 넓은 형식을 쓰십시오; 기울기라면 손실을 스케일하거나(GradScaler) bfloat16을 쓰십시오",
+    "로그로 계산하거나(logsumexp, log_softmax), 이 자료형에서 표현되는 하한을 더하거나, 더 넓은 자료형을 쓰십시오; 기울기라면 손실을 스케일하거나(GradScaler) bfloat16을 쓰십시오",
     check; steps every_gradient;
-    apart "run one step with a loss scale of 65536: gradients that appear then had underflowed",
-    "손실 스케일을 65536으로 두고 한 스텝을 실행해 보십시오: 그때 기울기가 나타나면 언더플로였던 것입니다"
+    apart "run the line in float64 (for gradients: one step with a loss scale of 65536): what is other than 0 then had underflowed",
+    "해당 줄을 float64로 실행해 보십시오(기울기라면 손실 스케일을 65536으로 두고 한 스텝): 그때 0이 아니면 언더플로였던 것입니다"
 }
 
 fn check(case: &Case) -> Option<Finding> {
@@ -80,9 +81,24 @@ fn check(case: &Case) -> Option<Finding> {
                         case.lang,
                         "{} gives exactly 0; its argument reaches {read} in magnitude",
                         "{} 연산의 결과가 정확히 0; 인자의 최대 크기는 {read}",
-                        entry.op
+                        text::operator(&entry.op)
                     ),
-                    say!(case.lang, "the result is {}", "결과의 형식: {}", entry.outputs.first()?.dtype),
+                    match base(&entry.op) {
+                        "prod" | "cumprod" => say!(
+                            case.lang,
+                            "{} has no positive number below {}",
+                            "{}의 가장 작은 양수는 {}",
+                            entry.outputs.first()?.dtype,
+                            text::number(format.min_subnormal)
+                        ),
+                        _ => say!(
+                            case.lang,
+                            "in {} exp(x) is 0 for x below {}",
+                            "{}에서는 x가 {}보다 작으면 exp(x)가 0",
+                            entry.outputs.first()?.dtype,
+                            text::number((format.min_subnormal / 2.0).ln())
+                        ),
+                    },
                 ]);
             }
             "mm" | "bmm" | "mv" | "sum" | "mul" | "add" | "clone" | "_to_copy" | "pow" => {
@@ -125,7 +141,7 @@ fn every_gradient(course: &Course) -> Option<Finding> {
                 lang,
                 "{}: what it gets is not 0, what it gives is 0 throughout, in {dtype}",
                 "{}: 입력은 0이 아닌데 {dtype} 결과가 모두 0",
-                entry.op
+                text::operator(&entry.op)
             ));
             Finding::likely(7, evidence)
         }

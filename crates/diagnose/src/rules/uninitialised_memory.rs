@@ -15,7 +15,8 @@ rule! {
     /// `reset_parameters` misses one tensor.
     ///
     /// ## What to do
-    /// Initialise it. `torch.use_deterministic_algorithms(True)` fills fresh memory with NaN and makes the fault certain.
+    /// Initialise it. `torch.use_deterministic_algorithms(True, warn_only=True)` fills fresh memory with NaN and
+    /// makes the fault certain (`warn_only`: operators without a deterministic form would raise otherwise).
     ///
     /// ## Example
     /// ```python
@@ -34,8 +35,8 @@ rule! {
     /// 하나를 빠뜨린 meta 디바이스 모델 등이 있습니다.
     ///
     /// ## 어떻게 하나
-    /// 초기화하십시오. `torch.use_deterministic_algorithms(True)`를 쓰면 새 메모리가 NaN으로 채워지므로 문제가 확실히
-    /// 드러납니다.
+    /// 초기화하십시오. `torch.use_deterministic_algorithms(True, warn_only=True)`를 쓰면 새 메모리가 NaN으로
+    /// 채워지므로 문제가 확실히 드러납니다(`warn_only`가 없으면 결정적 구현이 없는 연산에서 오류가 납니다).
     ///
     /// ## 예
     /// ```python

@@ -1,4 +1,5 @@
-use nanscope_lang::say;
+use nanscope_lang::{Lang, say};
+use nanscope_trace::schema::Entry;
 
 use crate::case::Case;
 use crate::rules::Finding;
@@ -25,11 +26,11 @@ rule! {
     "make the argument safe before the function and select afterwards: f(where(ok, x, 1)), then where(ok, ..., y)",
 
     /// ## 무슨 일이 일어났나
-    /// 순전파에서 비정상 값이 계산되었지만 그 자리에서 버려져(`where`, mask, `nan_to_num`, `clamp`) 손실은 유한합니다.
+    /// 순전파에서 비정상 값이 계산되었지만 그 자리에서 버려져(`where`, 마스크, `nan_to_num`, `clamp`) 손실은 유한합니다.
     /// 그러나 그 값에서의 도함수는 버려지지 않았습니다. 0 * inf는 NaN입니다.
     ///
     /// ## 왜
-    /// `torch.where(ok, f(x), y)`는 선택되지 않은 가지에도 기울기 0을 보내는데, 그곳에서 f'(x)는 무한대입니다.
+    /// `torch.where(ok, f(x), y)`는 선택되지 않은 분기에도 기울기 0을 보내는데, 그곳에서 f'(x)는 무한대입니다.
     /// `nan_to_num(f(x))`나 함수 뒤의 clamp도 마찬가지입니다.
     ///
     /// ## 어떻게 하나
@@ -59,12 +60,12 @@ fn check(case: &Case) -> Option<Finding> {
         lang,
         "{} gives {} in forward, and the loss is finite",
         "{} 연산의 순전파 결과: {}; 손실은 유한함",
-        entry.op,
+        text::operator(&entry.op),
         text::bad_of(out, lang)
     );
     let node = surfaced.node.as_deref().unwrap_or(lang.pick("the backward pass", "역전파"));
     let bad = surfaced.outputs.iter().find(|arg| crate::meant::is_bad(arg)).map(|arg| text::bad_of(arg, lang));
-    let back = match (bad, text::operands(&surfaced.inputs, lang)) {
+    let back = match (bad, read(surfaced, lang)) {
         (Some(bad), None) => say!(lang, "{node} turns it into {bad}", "{node}에서 되살아남: {bad}"),
         (Some(bad), Some(read)) => {
             say!(lang, "{node} turns it into {bad}: {read}", "{node}에서 되살아남: {bad}; {read}")
@@ -72,6 +73,12 @@ fn check(case: &Case) -> Option<Finding> {
         (None, _) => say!(lang, "{node} meets it again", "{node}에서 다시 만남"),
     };
     Finding::proved(5, vec![given, back])
+}
+
+/// The arguments of the forward operator as autograd kept them; without any, all that the backward operator read.
+fn read(surfaced: &Entry, lang: Lang) -> Option<String> {
+    let saved = surfaced.inputs.iter().filter(|arg| arg.name.starts_with("saved"));
+    text::operands(saved, lang).or_else(|| text::operands(&surfaced.inputs, lang))
 }
 
 /// The first backward entry on the path whose gradient was still finite: there the healed value came back.

@@ -1,7 +1,10 @@
 use nanscope_lang::{Lang, say};
 use nanscope_trace::schema::{Link, Report};
 
-use super::{notes::phase, trip::trip};
+use super::{
+    notes::{operator, phase},
+    trip::trip,
+};
 
 /// Links shown at each end of a chain that is too long to show whole.
 const ENDS: usize = 5;
@@ -47,8 +50,7 @@ fn cells(position: usize, link: &Link, lang: Lang) -> [String; 6] {
         phase(link.phase, lang).to_owned(),
         place,
         link.text.clone(),
-        // Almost every operator ends so; leaving it out keeps the column narrow.
-        operator.trim_end_matches(".default").to_owned(),
+        self::operator(operator).to_owned(),
         link.module.clone().unwrap_or_default(),
     ]
 }

@@ -1,8 +1,8 @@
 use nanscope_lang::{Lang, say};
 use nanscope_trace::schema::Report;
 
-/// Where to read on; None when there is nowhere.
-pub(crate) fn footer(report: &Report, folder: Option<&str>, lang: Lang) -> Option<String> {
+/// Where to read on, each a sentence; empty when there is nowhere.
+pub(crate) fn footer(report: &Report, folder: Option<&str>, lang: Lang) -> Vec<String> {
     let page = report.causes.first().map(|cause| {
         let command = &cause.docs;
         say!(lang, "`{command}` explains this cause", "이 원인의 설명: `{command}`")
@@ -11,6 +11,5 @@ pub(crate) fn footer(report: &Report, folder: Option<&str>, lang: Lang) -> Optio
     let again = folder.map(|folder| {
         say!(lang, "`nanscope explain {folder}` shows this again", "이 보고서 다시 보기: `nanscope explain {folder}`")
     });
-    let parts: Vec<String> = page.into_iter().chain(again).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    page.into_iter().chain(again).collect()
 }

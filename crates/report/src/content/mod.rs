@@ -21,6 +21,6 @@ pub(crate) use footer::footer;
 pub(crate) use heading::Heading;
 pub(crate) use headline::{confidence, finite, headline};
 pub(crate) use more::tells_more;
-pub(crate) use notes::notes;
+pub(crate) use notes::{notes, to_be_sure};
 pub use number::number;
 pub(crate) use spot::{Spot, spot};

@@ -33,13 +33,13 @@ pub(crate) fn tells_more(report: &Report, lang: Lang) -> Vec<String> {
         if origin.dtype.as_deref().is_some_and(|dtype| dtype != "float64" && dtype != "float32") {
             add(
                 "run the same step with autocast off: finite then means that the format is too narrow",
-                "autocast를 끄고 같은 스텝을 실행해 보십시오: 그때 유한하다면 형식의 표현 범위가 좁은 것입니다",
+                "autocast를 끄고 같은 스텝을 실행해 보십시오: 그때 유한하다면 자료형의 표현 범위가 좁은 것입니다",
             );
         }
         if origin.reference.is_none() {
             add(
                 "run the line in float64: still bad means that the formula is to blame, not the format",
-                "해당 줄을 float64로 실행해 보십시오: 그래도 비정상이면 형식이 아니라 수식이 문제입니다",
+                "해당 줄을 float64로 실행해 보십시오: 그래도 비정상이면 자료형이 아니라 수식이 문제입니다",
             );
         }
     }

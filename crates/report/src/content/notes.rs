@@ -14,6 +14,11 @@ pub(crate) struct Note {
     pub(crate) text: String,
 }
 
+/// What stands before the thing to try that would tell a cause from others.
+pub(crate) fn to_be_sure(lang: Lang) -> &'static str {
+    lang.pick("to be sure", "확인 방법")
+}
+
 /// The facts about the origin, the most telling first: why, from what, where, how it was found.
 pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     let mut notes = Vec::new();
@@ -22,11 +27,11 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
         add(lang.pick("because", "근거"), evidence.clone());
     }
     if let Some(apart) = report.causes.first().and_then(|cause| cause.distinguish.as_ref()) {
-        add(lang.pick("to be sure", "확인 방법"), apart.clone());
+        add(to_be_sure(lang), apart.clone());
     }
     if let Some(origin) = report.born() {
-        for input in &origin.inputs {
-            add(&say!(lang, "input {}", "입력 {}", input.name), operand(input, lang));
+        for (names, text) in inputs(origin, lang) {
+            add(&say!(lang, "input {names}", "입력 {names}"), text);
         }
         if let Some(row) = row(origin, lang).filter(|_| origin.phase == Phase::Data) {
             add(lang.pick("sample", "샘플"), row);
@@ -45,13 +50,33 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     notes
 }
 
+/// Inputs of one line that are named; the rest are counted.
+const NAMED: usize = 4;
+
+/// Names and text of the inputs; those of which the same is said share a line, as autograd keeps what it is given too.
+fn inputs(origin: &Origin, lang: Lang) -> Vec<(String, String)> {
+    let mut lines: Vec<(Vec<&str>, String)> = Vec::new();
+    for input in &origin.inputs {
+        let text = operand(input, lang);
+        match lines.iter_mut().find(|(_, other)| *other == text) {
+            Some((names, _)) => names.push(&input.name),
+            None => lines.push((vec![&input.name], text)),
+        }
+    }
+    let joined = |names: &[&str]| match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => say!(lang, "{shown} and {more} more", "{shown} 외 {more}개", shown = names[..NAMED].join(", ")),
+    };
+    lines.into_iter().map(|(names, text)| (joined(&names), text)).collect()
+}
+
 fn reference(origin: &Origin, lang: Lang) -> Option<String> {
     let reference = origin.reference.as_ref()?;
     let dtype = &reference.dtype;
     Some(match (reference.finite, reference.largest.map(number)) {
         (true, Some(largest)) => say!(
             lang,
-            "the same in {dtype} is finite, largest {largest}",
+            "the same in {dtype} is finite, of magnitude up to {largest}",
             "{dtype}에서는 같은 연산의 결과가 유한함, 최대 크기 {largest}"
         ),
         (true, None) => {
@@ -59,8 +84,8 @@ fn reference(origin: &Origin, lang: Lang) -> Option<String> {
         }
         (false, _) => say!(
             lang,
-            "the same in {dtype} is not finite either: the format is not to blame",
-            "{dtype}에서도 같은 연산의 결과가 유한하지 않음: 형식 때문이 아님"
+            "the same in {dtype}, from the same inputs, is not finite either: a wider format for this line alone would not help",
+            "같은 입력이면 {dtype}에서도 결과가 유한하지 않음: 이 줄만 자료형을 넓혀서는 해결되지 않음"
         ),
     })
 }
@@ -74,9 +99,9 @@ fn place(origin: &Origin, lang: Lang) -> String {
     if let Some(module) = &origin.module {
         parts.push(say!(lang, "module {module}", "모듈 {module}"));
     }
-    match (&origin.op, &origin.node) {
+    match (origin.op.as_deref().map(operator), &origin.node) {
         (Some(op), Some(node)) => parts.push(say!(lang, "{op} in {node}", "{node} 안의 {op}")),
-        (Some(op), None) => parts.push(op.clone()),
+        (Some(op), None) => parts.push(op.to_owned()),
         (None, Some(node)) => parts.push(node.clone()),
         (None, None) => {}
     }
@@ -99,7 +124,7 @@ fn replay(replay: &Replay, lang: Lang) -> String {
     let counts =
         say!(lang, "{events} events, {operators} operators, {total}", "이벤트 {events}개, 연산 {operators}개, {total}");
     if *faithful {
-        say!(lang, "faithful, by {method}: {counts}", "원래 실행과 일치함 (방식: {method}): {counts}")
+        say!(lang, "faithful to the run, by {method}: {counts}", "원래 실행과 일치함 (방식: {method}): {counts}")
     } else {
         say!(
             lang,
@@ -107,6 +132,11 @@ fn replay(replay: &Replay, lang: Lang) -> String {
             "원래 실행과 일치하지 않음 (방식: {method}): {counts}; 위에 표시한 줄은 증거가 아니라 단서로만 볼 것"
         )
     }
+}
+
+/// An operator's name for a person: `aten.mm` of `aten.mm.default`. Almost every one ends so.
+pub(crate) fn operator(op: &str) -> &str {
+    op.trim_end_matches(".default")
 }
 
 /// The phase as a word in a sentence.
@@ -119,7 +149,7 @@ pub(crate) fn phase(phase: Phase, lang: Lang) -> &'static str {
         Phase::Backward => lang.pick("backward", "역전파"),
         Phase::Hook => lang.pick("hook", "훅"),
         Phase::Comm => lang.pick("comm", "통신"),
-        Phase::Unscale => lang.pick("unscale", "스케일 해제"),
+        Phase::Unscale => lang.pick("unscale", "언스케일"),
         Phase::Clip => lang.pick("clip", "클리핑"),
         Phase::Optimizer => lang.pick("optimizer", "옵티마이저"),
     }

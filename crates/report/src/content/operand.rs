@@ -3,7 +3,7 @@ use nanscope_trace::schema::Operand;
 
 use super::number::{count, index, number};
 
-/// `float16[24, 48], 3 nan of 1152, largest 6.2e4; 5.9e4 at [3, 17]`.
+/// `float16[24, 48], 3 nan of 1152, magnitude up to 6.2e4; 5.9e4 at [3, 17]`.
 pub(crate) fn operand(operand: &Operand, lang: Lang) -> String {
     let mut parts = vec![format!("{}{}", operand.dtype, index(&operand.shape))];
     if let Some(census) = &operand.census {
@@ -17,7 +17,7 @@ pub(crate) fn operand(operand: &Operand, lang: Lang) -> String {
             parts.push(say!(lang, "{bad} of {n}", "{n}개 중 {bad}", n = census.n));
         }
         if let Some(largest) = census.max_abs {
-            parts.push(say!(lang, "largest {}", "최대 크기 {}", number(largest)));
+            parts.push(say!(lang, "magnitude up to {}", "최대 크기 {}", number(largest)));
         }
         if census.zero > 0 && census.zero < census.n {
             parts.push(lang.pick(count(census.zero, "zero"), format!("0이 {}개", census.zero)));

@@ -56,7 +56,11 @@ fn others(report: &Report, lang: Lang) -> Option<String> {
     let lines = report.causes.iter().skip(1).map(|cause| {
         let sure = content::confidence(cause.confidence, lang);
         let evidence: String = cause.evidence.iter().map(|evidence| format!("; {}", text(evidence))).collect();
-        let apart = cause.distinguish.as_ref().map(|apart| format!("; *{}*", text(apart))).unwrap_or_default();
+        let apart = cause
+            .distinguish
+            .as_ref()
+            .map(|apart| format!("; *{}: {}*", content::to_be_sure(lang), text(apart)))
+            .unwrap_or_default();
         format!("{}: {} ({sure}){evidence}{apart}", code(&cause.id), text(&cause.title))
     });
     titled(Heading::Others, lang, list(lines))

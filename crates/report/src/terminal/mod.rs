@@ -6,6 +6,7 @@ mod safe;
 mod sections;
 mod source;
 mod table;
+mod wrap;
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{Report, Verdict};
@@ -35,16 +36,17 @@ impl Options {
 /// The report as text, ended by a line end.
 pub fn render(report: &Report, options: &Options, lang: Lang) -> String {
     let paint = Paint(options.colour);
+    let columns = options.columns();
     let mut sections = Vec::new();
     if report.verdict == Verdict::Finite {
         sections.push(paint.good(&content::finite(report, lang)));
     } else {
         sections.push(frame::frame(report, options, lang));
-        sections.extend(sections::others(report, paint, lang));
-        sections.extend(sections::chain(report, paint, options.columns(), lang));
+        sections.extend(sections::others(report, paint, columns, lang));
+        sections.extend(sections::chain(report, paint, columns, lang));
         sections.extend(sections::experiments(report, paint, lang));
-        sections.extend(sections::fixes(report, paint, lang));
-        sections.extend(sections::more(report, paint, lang));
+        sections.extend(sections::fixes(report, paint, columns, lang));
+        sections.extend(sections::more(report, paint, columns, lang));
     }
     sections.extend(sections::warnings(report, paint, lang));
     sections.extend(sections::footer(report, options, lang));

@@ -2,12 +2,14 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{Fix, Report, Safety};
+use unicode_width::UnicodeWidthStr;
 
 use super::{
     Options,
     paint::Paint,
     safe::safe,
     table::{clip, table},
+    wrap::hang,
 };
 use crate::content::{self, Heading, Row};
 
@@ -16,12 +18,14 @@ fn section(paint: Paint, heading: &str, lines: Vec<String>) -> Option<String> {
 }
 
 /// Causes after the first.
-pub(super) fn others(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
+pub(super) fn others(report: &Report, paint: Paint, columns: usize, lang: Lang) -> Option<String> {
     let mut lines = Vec::new();
     for cause in report.causes.iter().skip(1) {
         let sure = content::confidence(cause.confidence, lang);
         lines.push(safe(&format!("  {}: {} ({sure})", cause.id, cause.title)));
-        lines.extend(cause.evidence.iter().chain(&cause.distinguish).map(|text| safe(&format!("    {text}"))));
+        lines.extend(cause.evidence.iter().flat_map(|text| hang("    ", &safe(text), columns)));
+        let lead = format!("    {}: ", content::to_be_sure(lang));
+        lines.extend(cause.distinguish.iter().flat_map(|text| hang(&lead, &safe(text), columns)));
     }
     section(paint, Heading::Others.text(lang), lines)
 }
@@ -57,13 +61,14 @@ pub(super) fn experiments(report: &Report, paint: Paint, lang: Lang) -> Option<S
 }
 
 /// Ranked fixes, with diff and proof.
-pub(super) fn fixes(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
-    let lines = report.fixes.iter().enumerate().flat_map(|(at, fix)| self::fix(at + 1, fix, paint, lang)).collect();
+pub(super) fn fixes(report: &Report, paint: Paint, columns: usize, lang: Lang) -> Option<String> {
+    let fixes = report.fixes.iter().enumerate();
+    let lines = fixes.flat_map(|(at, fix)| self::fix(at + 1, fix, paint, columns, lang)).collect();
     section(paint, Heading::Fixes.text(lang), lines)
 }
 
-fn fix(number: usize, fix: &Fix, paint: Paint, lang: Lang) -> Vec<String> {
-    let mut lines = vec![safe(&format!("  {number}. {}", fix.summary))];
+fn fix(number: usize, fix: &Fix, paint: Paint, columns: usize, lang: Lang) -> Vec<String> {
+    let mut lines = hang(&format!("  {number}. "), &safe(&fix.summary), columns);
     if fix.safety != Safety::Advice {
         lines.push(format!("     {}", content::safety(fix.safety, lang)));
     }
@@ -82,8 +87,8 @@ fn fix(number: usize, fix: &Fix, paint: Paint, lang: Lang) -> Vec<String> {
 }
 
 /// Without a cause: what would tell more.
-pub(super) fn more(report: &Report, paint: Paint, lang: Lang) -> Option<String> {
-    let lines = content::tells_more(report, lang).iter().map(|way| format!("  - {way}")).collect();
+pub(super) fn more(report: &Report, paint: Paint, columns: usize, lang: Lang) -> Option<String> {
+    let lines = content::tells_more(report, lang).iter().flat_map(|way| hang("  - ", way, columns)).collect();
     section(paint, Heading::More.text(lang), lines)
 }
 
@@ -94,7 +99,11 @@ pub(super) fn warnings(report: &Report, paint: Paint, lang: Lang) -> Option<Stri
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Where to read on.
+/// Where to read on: on one line where it fits.
 pub(super) fn footer(report: &Report, options: &Options, lang: Lang) -> Option<String> {
-    content::footer(report, options.folder.as_deref(), lang).map(|text| safe(&text))
+    let parts: Vec<String> =
+        content::footer(report, options.folder.as_deref(), lang).iter().map(|text| safe(text)).collect();
+    let line = parts.join("; ");
+    let text = if line.width() <= options.columns() { line } else { parts.join("\n") };
+    (!text.is_empty()).then_some(text)
 }

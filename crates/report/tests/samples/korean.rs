@@ -8,7 +8,7 @@ pub(crate) fn half_overflow() -> Report {
     report.causes = vec![
         cause(
             "half-overflow",
-            "결과가 16비트 또는 8비트 형식의 가장 큰 유한한 값을 넘음",
+            "결과가 16비트 또는 8비트 자료형의 가장 큰 유한한 값을 넘음",
             Confidence::Proved,
             &["float64에서는 1.71e5; float16의 최댓값은 65504"],
         ),

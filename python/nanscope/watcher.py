@@ -395,7 +395,7 @@ class Watcher:
         trip.roots = list(self.recorder.roots)
         trip.alarm = alarm
         if alarm.kind in MAYBE_MEANT:
-            self.warn(f"{alarm.kind} since step {alarm.step}: see the report at the end")
+            sys.stderr.write(f"nanscope: {alarm.kind} since step {alarm.step}: see the report at the end\n")
             self._tell(trip)
         else:
             self.confirm(trip)

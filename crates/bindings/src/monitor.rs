@@ -156,7 +156,7 @@ impl Monitor {
     /// Looks at what came into the running step from outside, as `recording` has noted it, if that was not done yet.
     /// `inputs` tells the rest.
     pub(crate) fn batch(&self, py: Python<'_>, step: u64, recording: &Recording) -> PyResult<()> {
-        let seen = std::mem::replace(&mut self.lock().2.seen, Some(step));
+        let seen = self.lock().2.seen.replace(step);
         if seen == Some(step) {
             return Ok(());
         }

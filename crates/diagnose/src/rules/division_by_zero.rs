@@ -99,5 +99,24 @@ fn check(case: &Case) -> Option<Finding> {
             n = census.n
         ));
     }
+    evidence.extend(constant_feature(case, denominator));
     Finding::proved(5, evidence)
+}
+
+/// Where the denominator is as wide as an input, and that feature never varied: its spread is 0.
+fn constant_feature(case: &Case, denominator: &str) -> Option<String> {
+    let feature = *case.input(denominator)?.index.as_ref()?.last()?;
+    let width = *case.input(denominator)?.shape.last()?;
+    let inputs = case.ledger.history.as_ref()?.inputs.iter();
+    let (input, constant) = inputs
+        .filter(|input| input.batches > 1 && input.shape.last() == Some(&width))
+        .find_map(|input| Some((input, input.constant.iter().find(|constant| constant.feature == feature)?)))?;
+    let name = input.name.as_ref().map_or_else(|| format!("input {}", input.slot), |name| text::data(name, case.lang));
+    Some(say!(
+        case.lang,
+        "{name}: feature {feature} was {value} in all {batches} batches seen, so its spread is 0",
+        "{name}: 특성 {feature}의 값이 지금까지의 배치 {batches}개에서 모두 {value}이므로 퍼짐이 0",
+        value = text::number(constant.value),
+        batches = input.batches
+    ))
 }

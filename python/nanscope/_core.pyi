@@ -2,37 +2,12 @@
 Kernels, the run folder, the diagnosis and the command line of nanscope.
 """
 
+from _typeshed import SupportsGetItem
 from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
-
-from _typeshed import SupportsGetItem
 from typing_extensions import disjoint_base
 
-__all__ = [
-    "Alarm",
-    "Calm",
-    "Command",
-    "Event",
-    "Log",
-    "Look",
-    "Made",
-    "Monitor",
-    "Pass",
-    "Recording",
-    "Ref",
-    "__version__",
-    "caller",
-    "census",
-    "counts",
-    "diagnose",
-    "locale",
-    "look",
-    "main",
-    "parse",
-    "render",
-    "scan",
-    "write_report",
-]
+__all__ = ["__version__", "Alarm", "Calm", "Command", "Event", "Log", "Look", "Made", "Monitor", "Pass", "Recording", "Ref", "caller", "census", "counts", "diagnose", "locale", "look", "main", "parse", "render", "scan", "write_report"]
 
 __version__: Final[str]
 
@@ -67,18 +42,7 @@ class Calm:
     """
     The hooks before and after an optimizer's step.
     """
-    def __new__(
-        cls,
-        /,
-        recorder: Any,
-        monitor: Monitor,
-        step_of: Any,
-        stepped: Any,
-        before: Any,
-        after: Any,
-        alarmed: Any,
-        vouched: SupportsFloat | SupportsIndex,
-    ) -> Calm:
+    def __new__(cls, /, recorder: Any, monitor: Monitor, step_of: Any, stepped: Any, before: Any, after: Any, alarmed: Any, vouched: SupportsFloat | SupportsIndex) -> Calm:
         """
         `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
         may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
@@ -287,18 +251,7 @@ class Log:
         """
         Path of the log file.
         """
-    def step(
-        self,
-        /,
-        step: SupportsIndex,
-        watch_nanos: SupportsIndex,
-        loss: SupportsFloat | SupportsIndex | None,
-        norm: SupportsFloat | SupportsIndex | None,
-        largest: SupportsFloat | SupportsIndex | None,
-        scale: SupportsFloat | SupportsIndex | None,
-        lr: SupportsFloat | SupportsIndex | None,
-        skipped: bool,
-    ) -> None:
+    def step(self, /, step: SupportsIndex, watch_nanos: SupportsIndex, loss: SupportsFloat | SupportsIndex | None, norm: SupportsFloat | SupportsIndex | None, largest: SupportsFloat | SupportsIndex | None, scale: SupportsFloat | SupportsIndex | None, lr: SupportsFloat | SupportsIndex | None, skipped: bool) -> None:
         """
         Appends one completed step; the time since the log was opened is read here. `norm` and
         `largest` are of the gradients. Never raises for a disk that refuses it: the step is counted in `dropped`.
@@ -402,18 +355,16 @@ class Monitor:
         Looks at what came into the running step from outside, as `recording` has noted it, if that was not done yet.
         `inputs` tells the rest.
         """
-    def batch_due(self, /, norm: SupportsFloat | SupportsIndex) -> bool:
+    def batch_due(self, /, norm: SupportsFloat | SupportsIndex, recording: Recording) -> bool:
         """
         Whether the inputs of a step with this gradient norm are to be looked at: all of the first steps, later every 16th
-        and those where the norm jumps. Asked once a step.
+        and those where the norm jumps. Asked once a step; `recording` is told whether to keep those of the next.
         """
     def history_json(self, /) -> str:
         """
         All that is remembered, as JSON: `history` of a ledger.
         """
-    def inputs(
-        self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None
-    ) -> None:
+    def inputs(self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None) -> None:
         """
         Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
 
@@ -430,22 +381,7 @@ class Monitor:
         """
         Names of an optimizer's parameters, in its order. For alarms given so far.
         """
-    def observe(
-        self,
-        /,
-        step: SupportsIndex,
-        optimizer: SupportsIndex = 0,
-        loss: SupportsFloat | SupportsIndex | None = None,
-        grad_norm: SupportsFloat | SupportsIndex | None = None,
-        grad_max: SupportsFloat | SupportsIndex | None = None,
-        groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ...,
-        tensors: SupportsIndex = 0,
-        zeros: SupportsGetItem[int, SupportsIndex] = ...,
-        lr: SupportsFloat | SupportsIndex | None = None,
-        scale: SupportsFloat | SupportsIndex | None = None,
-        skipped: bool = False,
-        carried: bool = False,
-    ) -> Alarm | None:
+    def observe(self, /, step: SupportsIndex, optimizer: SupportsIndex = 0, loss: SupportsFloat | SupportsIndex | None = None, grad_norm: SupportsFloat | SupportsIndex | None = None, grad_max: SupportsFloat | SupportsIndex | None = None, groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ..., tensors: SupportsIndex = 0, zeros: SupportsGetItem[int, SupportsIndex] = ..., lr: SupportsFloat | SupportsIndex | None = None, scale: SupportsFloat | SupportsIndex | None = None, skipped: bool = False, carried: bool = False) -> Alarm | None:
         """
         Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
 
@@ -454,19 +390,7 @@ class Monitor:
         gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
         previous step.
         """
-    def step(
-        self,
-        /,
-        log: Log | None,
-        step: SupportsIndex,
-        watch_nanos: SupportsIndex,
-        optimizer: SupportsIndex,
-        loss: SupportsFloat | SupportsIndex | None,
-        look: Look,
-        scale: SupportsFloat | SupportsIndex | None,
-        skipped: bool,
-        carried: bool,
-    ) -> Alarm | None:
+    def step(self, /, log: Log | None, step: SupportsIndex, watch_nanos: SupportsIndex, optimizer: SupportsIndex, loss: SupportsFloat | SupportsIndex | None, look: Look, scale: SupportsFloat | SupportsIndex | None, skipped: bool, carried: bool) -> Alarm | None:
         """
         `observe`, and the step's record in `log`, from one look at the optimizer; `log` is None once it is closed.
         `watch_nanos` is what the watch itself took.
@@ -566,6 +490,10 @@ class Recording:
         """
         A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
         """
+    def keep_inputs(self, /, keep: bool) -> None:
+        """
+        Whether the inputs of the coming steps are kept until each ends.
+        """
     def leave(self, /, popped: bool) -> None:
         """
         Undoes `enter`.
@@ -590,9 +518,7 @@ class Recording:
     def muted(self, /) -> bool: ...
     @muted.setter
     def muted(self, /, muted: bool) -> None: ...
-    def note(
-        self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None
-    ) -> None:
+    def note(self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None) -> None:
         """
         `event`, `write` and `outputs` in one call, for what has returned already. `state` is that of the generators before
         the call, or None.
@@ -704,9 +630,7 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
     """
 
-def render(
-    report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en"
-) -> str:
+def render(report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en") -> str:
     """
     A report (JSON) as text for a terminal, in the language `lang` but for texts that the report holds already.
 

@@ -239,7 +239,7 @@ class Watcher:
         if gradients.unread is not None:
             gradients = signals.Gradients(gradients, gradients.unread)
         self._gradients = gradients
-        if self.course.monitor.batch_due(gradients.norm):
+        if self.course.monitor.batch_due(gradients.norm, recorder):
             self.course.monitor.batch(self.clock.step_of(optimizer), recorder)
         trip = None
         if self.pending is not None:

@@ -259,7 +259,7 @@ impl Calm {
             }
         }
         let monitor = self.monitor.get();
-        if monitor.batch_due(look.norm()) {
+        if monitor.batch_due(look.norm(), recording) {
             let step = self.step_of.bind(py).call1((optimizer,))?.extract()?;
             monitor.batch(py, step, recording)?;
         }

@@ -165,13 +165,15 @@ impl Monitor {
     }
 
     /// Whether the inputs of a step with this gradient norm are to be looked at: all of the first steps, later every 16th
-    /// and those where the norm jumps. Asked once a step.
-    pub(crate) fn batch_due(&self, norm: f64) -> bool {
+    /// and those where the norm jumps. Asked once a step; `recording` is told whether to keep those of the next.
+    pub(crate) fn batch_due(&self, norm: f64, recording: &Recording) -> bool {
         let Batches { steps, norm: last, .. } = &mut self.lock().2;
         *steps += 1;
         let jump = last.is_some_and(|last| norm > JUMP * last);
         *last = Some(norm);
-        *steps <= EVERY_BATCH || jump || *steps % BATCH_AGAIN == 0
+        let due = |step: u64| step <= EVERY_BATCH || step.is_multiple_of(BATCH_AGAIN);
+        recording.keep_inputs(due(*steps + 1));
+        due(*steps) || jump
     }
 
     /// Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.

@@ -38,12 +38,15 @@ pub(crate) struct Recording {
     made: Arc<Table>,
     floating_bytes: AtomicU64,
     steps_taken: AtomicU64,
+    keeps_inputs: AtomicBool,
     inputs: Mutex<Vec<Input>>,
 }
 
 /// A tensor without a graph that a pinned event of this step took in.
 struct Input {
     tensor: Py<PyWeakrefReference>,
+    /// Keeps it until the step ends, in a step whose inputs are to be looked at.
+    _kept: Option<Py<PyAny>>,
     event: u64,
     /// Its number among the tensors in the event's arguments.
     leaf: usize,
@@ -131,6 +134,7 @@ impl Recording {
             made: Arc::default(),
             floating_bytes: AtomicU64::new(0),
             steps_taken: AtomicU64::new(0),
+            keeps_inputs: AtomicBool::new(true),
             inputs: Mutex::default(),
         })
     }
@@ -178,6 +182,11 @@ impl Recording {
     #[getter]
     fn steps_taken(&self) -> u64 {
         self.steps_taken.load(Relaxed)
+    }
+
+    /// Whether the inputs of the coming steps are kept until each ends.
+    pub(crate) fn keep_inputs(&self, keep: bool) {
+        self.keeps_inputs.store(keep, Relaxed);
     }
 
     /// An optimizer has stepped, or its step was left out.
@@ -506,7 +515,8 @@ impl Recording {
                 let mut inputs = self.inputs();
                 let known = inputs.iter().any(|input| input.tensor.is(&tensor));
                 if !known && inputs.len() < INPUTS_MAX {
-                    inputs.push(Input { tensor, event, leaf: *leaf });
+                    let kept = self.keeps_inputs.load(Relaxed).then(|| value.clone().unbind());
+                    inputs.push(Input { tensor, _kept: kept, event, leaf: *leaf });
                 }
             }
             *leaf += 1;

@@ -560,6 +560,16 @@ def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: st
     Raises `ValueError` when a text is not what the schema says, or there is no such language.
     """
 
+def drift(
+    run: Any, reference: Any
+) -> tuple[float, float, int, int, int, int, int, bool, int | None, int | None] | None:
+    """
+    How far a tensor is from `reference`, the same tensor in float64 (complex128), of the same shape and contiguous.
+
+    None when either cannot be read in place, or they do not fit each other. Raises RuntimeError when torch has not been
+    imported.
+    """
+
 def locale() -> str:
     """
     The language that the environment asks for: `"en"` or `"ko"`.

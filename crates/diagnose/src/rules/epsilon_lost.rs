@@ -65,12 +65,24 @@ fn check(case: &Case) -> Option<Finding> {
     for _ in 0..5 {
         let entry = &case.ledger.entries[writer?];
         if let Some(text) = lost(entry, case.lang) {
-            return Finding::proved(9, vec![text, say!(
+            let mut evidence = vec![text, say!(
                 case.lang,
                 "so {} meets the value it was to be guarded from",
                 "그래서 {} 연산이 피하려던 값을 그대로 만남",
                 case.entry().op
-            )]);
+            )];
+            if let (Some(value), Some(reference)) = (case.value(operand), case.reference(operand))
+                && value != reference
+            {
+                evidence.push(say!(
+                    case.lang,
+                    "that value is {}; with the whole step in float64 it is {}",
+                    "그 값은 {}; 스텝 전체를 float64로 계산하면 {}",
+                    text::number(value),
+                    text::number(reference)
+                ));
+            }
+            return Finding::proved(9, evidence);
         }
         if !THROUGH.contains(&base(&entry.op)) {
             return None;

@@ -16,7 +16,7 @@ pub(crate) fn half_overflow() -> Report {
     inverse.value = Some(Num(-61_984.0));
     at.inputs =
         vec![inverse, operand("mat2", "float16", &[24, 48], Census { max_abs: Some(4.3125), ..Census::default() })];
-    at.reference = Some(Reference { dtype: "float64".into(), finite: true, largest: Some(171_234.5) });
+    at.reference = Some(Reference { dtype: "float64".into(), finite: true, largest: Some(171_234.5), condition: None });
     let mut chain = vec![link(Phase::Forward, "aten.mm.default", 39, "48 of 1152 inf")];
     chain[0].module = Some("encoder".into());
     for layer in 0..14 {

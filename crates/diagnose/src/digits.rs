@@ -65,7 +65,8 @@ fn point(ledger: &Ledger, index: usize, errors: &[f64]) -> Option<Digits> {
     entry.drift.as_ref()?;
     let dtype = &entry.outputs.first()?.dtype;
     let whole = -(Format::named(dtype)?.epsilon / 2.0).log10();
-    let digits = |error: f64| if error > 0.0 { (-error.log10()).clamp(0.0, whole) } else { whole };
+    // Adding 0 turns -0 into 0.
+    let digits = |error: f64| if error > 0.0 { (-error.log10()).clamp(0.0, whole) + 0.0 } else { whole };
     let (before, after) = (digits(given(entry, errors)), digits(errors[index]));
     let place = entry.place.as_ref();
     (before - after >= STEP).then(|| Digits {

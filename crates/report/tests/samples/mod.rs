@@ -14,6 +14,7 @@ use nanscope_trace::schema::*;
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("forward_half_overflow", forward::half_overflow()),
+        ("forward_cancellation", forward::cancellation()),
         ("backward_infinite_derivative", backward::infinite_derivative()),
         ("data_bad_input", data::bad_input()),
         ("param_uninitialised", data::uninitialised_parameter()),

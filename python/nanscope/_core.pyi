@@ -24,6 +24,7 @@ __all__ = [
     "census",
     "counts",
     "diagnose",
+    "drift",
     "locale",
     "look",
     "main",

@@ -2,12 +2,38 @@
 Kernels, the run folder, the diagnosis and the command line of nanscope.
 """
 
-from _typeshed import SupportsGetItem
 from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
+
+from _typeshed import SupportsGetItem
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Alarm", "Calm", "Command", "Event", "Log", "Look", "Made", "Monitor", "Pass", "Recording", "Ref", "caller", "census", "counts", "diagnose", "locale", "look", "main", "parse", "render", "scan", "write_report"]
+__all__ = [
+    "Alarm",
+    "Calm",
+    "Command",
+    "Event",
+    "Log",
+    "Look",
+    "Made",
+    "Monitor",
+    "Pass",
+    "Recording",
+    "Ref",
+    "__version__",
+    "caller",
+    "census",
+    "counts",
+    "diagnose",
+    "drift",
+    "locale",
+    "look",
+    "main",
+    "parse",
+    "render",
+    "scan",
+    "write_report",
+]
 
 __version__: Final[str]
 
@@ -42,7 +68,18 @@ class Calm:
     """
     The hooks before and after an optimizer's step.
     """
-    def __new__(cls, /, recorder: Any, monitor: Monitor, step_of: Any, stepped: Any, before: Any, after: Any, alarmed: Any, vouched: SupportsFloat | SupportsIndex) -> Calm:
+    def __new__(
+        cls,
+        /,
+        recorder: Any,
+        monitor: Monitor,
+        step_of: Any,
+        stepped: Any,
+        before: Any,
+        after: Any,
+        alarmed: Any,
+        vouched: SupportsFloat | SupportsIndex,
+    ) -> Calm:
         """
         `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
         may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
@@ -251,7 +288,18 @@ class Log:
         """
         Path of the log file.
         """
-    def step(self, /, step: SupportsIndex, watch_nanos: SupportsIndex, loss: SupportsFloat | SupportsIndex | None, norm: SupportsFloat | SupportsIndex | None, largest: SupportsFloat | SupportsIndex | None, scale: SupportsFloat | SupportsIndex | None, lr: SupportsFloat | SupportsIndex | None, skipped: bool) -> None:
+    def step(
+        self,
+        /,
+        step: SupportsIndex,
+        watch_nanos: SupportsIndex,
+        loss: SupportsFloat | SupportsIndex | None,
+        norm: SupportsFloat | SupportsIndex | None,
+        largest: SupportsFloat | SupportsIndex | None,
+        scale: SupportsFloat | SupportsIndex | None,
+        lr: SupportsFloat | SupportsIndex | None,
+        skipped: bool,
+    ) -> None:
         """
         Appends one completed step; the time since the log was opened is read here. `norm` and
         `largest` are of the gradients. Never raises for a disk that refuses it: the step is counted in `dropped`.
@@ -364,7 +412,9 @@ class Monitor:
         """
         All that is remembered, as JSON: `history` of a ledger.
         """
-    def inputs(self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None) -> None:
+    def inputs(
+        self, /, step: SupportsIndex, tensors: list, slots: SupportsGetItem[int, SupportsIndex] | None = None
+    ) -> None:
         """
         Looks at what comes into a step from outside, the GIL released: once for every batch, before its forward pass.
 
@@ -381,7 +431,22 @@ class Monitor:
         """
         Names of an optimizer's parameters, in its order. For alarms given so far.
         """
-    def observe(self, /, step: SupportsIndex, optimizer: SupportsIndex = 0, loss: SupportsFloat | SupportsIndex | None = None, grad_norm: SupportsFloat | SupportsIndex | None = None, grad_max: SupportsFloat | SupportsIndex | None = None, groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ..., tensors: SupportsIndex = 0, zeros: SupportsGetItem[int, SupportsIndex] = ..., lr: SupportsFloat | SupportsIndex | None = None, scale: SupportsFloat | SupportsIndex | None = None, skipped: bool = False, carried: bool = False) -> Alarm | None:
+    def observe(
+        self,
+        /,
+        step: SupportsIndex,
+        optimizer: SupportsIndex = 0,
+        loss: SupportsFloat | SupportsIndex | None = None,
+        grad_norm: SupportsFloat | SupportsIndex | None = None,
+        grad_max: SupportsFloat | SupportsIndex | None = None,
+        groups: SupportsGetItem[int, SupportsFloat | SupportsIndex] = ...,
+        tensors: SupportsIndex = 0,
+        zeros: SupportsGetItem[int, SupportsIndex] = ...,
+        lr: SupportsFloat | SupportsIndex | None = None,
+        scale: SupportsFloat | SupportsIndex | None = None,
+        skipped: bool = False,
+        carried: bool = False,
+    ) -> Alarm | None:
         """
         Looks at one optimizer step, taken or skipped; what was not read is None. Gives each kind of alarm once per optimizer.
 
@@ -390,7 +455,19 @@ class Monitor:
         gradient is exactly 0 throughout, `lr` the largest of all groups. `carried`: the gradients contain those of the
         previous step.
         """
-    def step(self, /, log: Log | None, step: SupportsIndex, watch_nanos: SupportsIndex, optimizer: SupportsIndex, loss: SupportsFloat | SupportsIndex | None, look: Look, scale: SupportsFloat | SupportsIndex | None, skipped: bool, carried: bool) -> Alarm | None:
+    def step(
+        self,
+        /,
+        log: Log | None,
+        step: SupportsIndex,
+        watch_nanos: SupportsIndex,
+        optimizer: SupportsIndex,
+        loss: SupportsFloat | SupportsIndex | None,
+        look: Look,
+        scale: SupportsFloat | SupportsIndex | None,
+        skipped: bool,
+        carried: bool,
+    ) -> Alarm | None:
         """
         `observe`, and the step's record in `log`, from one look at the optimizer; `log` is None once it is closed.
         `watch_nanos` is what the watch itself took.
@@ -518,7 +595,9 @@ class Recording:
     def muted(self, /) -> bool: ...
     @muted.setter
     def muted(self, /, muted: bool) -> None: ...
-    def note(self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None) -> None:
+    def note(
+        self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None
+    ) -> None:
         """
         `event`, `write` and `outputs` in one call, for what has returned already. `state` is that of the generators before
         the call, or None.
@@ -603,6 +682,16 @@ def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: st
     Raises `ValueError` when a text is not what the schema says, or there is no such language.
     """
 
+def drift(
+    run: Any, reference: Any
+) -> tuple[float, float, int, int, int, int, int, bool, int | None, int | None] | None:
+    """
+    How far a tensor is from `reference`, the same tensor in float64 (complex128), of the same shape and contiguous.
+
+    None when either cannot be read in place, or they do not fit each other. Raises RuntimeError when torch has not been
+    imported.
+    """
+
 def locale() -> str:
     """
     The language that the environment asks for: `"en"` or `"ko"`.
@@ -630,7 +719,9 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
     """
 
-def render(report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en") -> str:
+def render(
+    report: str, colour: bool, width: SupportsIndex | None = None, folder: str | None = None, lang: str = "en"
+) -> str:
     """
     A report (JSON) as text for a terminal, in the language `lang` but for texts that the report holds already.
 

@@ -117,12 +117,15 @@ def progress(trip: Trip, done: Callable[[], int]) -> Iterator[None]:
         thread.join()
 
 
-def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
-    """The ledger of one replay as plain data; `trip_entry` is the entry that wrote the value that tripped."""
+def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dict[str, Any]:
+    """The ledger of one replay as plain data; `trip_entry` is the entry that wrote the value that tripped.
+
+    With `wide` every operator is also computed in float64.
+    """
     start = time.perf_counter()
     optimizers = [trip.optimizer] if trip.last is not None else []
     scalers = [watcher.scaler] if watcher.scaler is not None else []
-    tracer = Tracer(watcher.recorder.empties, watcher.run_folder.info["cwd"])
+    tracer = Tracer(watcher.recorder.empties, watcher.run_folder.info["cwd"], wide)
     ledger: dict[str, Any] = {
         "method": "tape",
         "faithful": False,
@@ -148,6 +151,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
         ledger["trip_entry"] = entry
         ledger["also"] = bad_gradients(player, tracer)
         ledger["warnings"] = player.problems
+        tracer.tell_whole(ledger, entry)
     except Unplayable as error:
         ledger["warnings"] = [f"the step could not be replayed: {error}"]
     ledger["entries"] = tracer.ledger(names)
@@ -206,7 +210,7 @@ def failing(watcher: Watcher, trip: Trip) -> bool:
     names = Names(trip.roots, list(watcher.optimizers))
     watcher.diagnosing = True
     try:
-        ledger = replay(watcher, trip, names)
+        ledger = replay(watcher, trip, names, wide=False)
     finally:
         watcher.diagnosing = False
     entry = ledger.get("trip_entry")

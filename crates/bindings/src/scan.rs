@@ -100,6 +100,50 @@ pub(crate) fn census(tensor: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     serde_json::to_string(&census).map(Some).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
+/// `(relative, largest, lost zeros, saturated, flipped, rescued, not finite in the reference, same, row-major index, that of the
+/// first saturated element)`.
+type DriftTuple = (f64, f64, u64, u64, u64, u64, u64, bool, Option<usize>, Option<usize>);
+
+/// How far a tensor is from `reference`, the same tensor in float64 (complex128), of the same shape and contiguous.
+///
+/// None when either cannot be read in place, or they do not fit each other. Raises RuntimeError when torch has not been
+/// imported.
+#[pyfunction]
+pub(crate) fn drift(run: &Bound<'_, PyAny>, reference: &Bound<'_, PyAny>) -> PyResult<Option<DriftTuple>> {
+    let py = run.py();
+    let dtypes = Dtypes::of_torch(py)?;
+    let (Some(mine), Some(other)) = (Memory::of(run, dtypes)?, Memory::of(reference, dtypes)?) else { return Ok(None) };
+    let Extent::Contiguous(elements) = other.extent else { return Ok(None) };
+    if other.dtype.part() != Dtype::Float64
+        || other.address % align_of::<f64>() != 0
+        || other.dtype.parts() != mine.dtype.parts()
+        || mine.bytes() / mine.dtype.size() != elements
+    {
+        return Ok(None);
+    }
+    let numbers = elements * other.dtype.parts();
+    let found = py.detach(|| {
+        let start = std::ptr::with_exposed_provenance::<f64>(other.address);
+        // SAFETY: aligned, as was seen, and the caller's reference keeps the tensor, and so its memory.
+        let wide = if numbers == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(start, numbers) } };
+        // SAFETY: as above.
+        nanscope_numeric::drift(&unsafe { mine.view() }, wide)
+    });
+    let nanscope_numeric::Drift { relative, largest, lost_zeros, saturated, flipped, rescued, .. } = found;
+    Ok(Some((
+        relative,
+        largest,
+        lost_zeros,
+        saturated,
+        flipped,
+        rescued,
+        found.reference_bad,
+        found.same,
+        found.at,
+        found.saturated_at,
+    )))
+}
+
 /// torch's dtype objects, which live as long as the process: one is known by its address.
 pub(crate) struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
 

@@ -47,6 +47,7 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
         replay: None,
         origin: None,
         chain: vec![],
+        digits: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,

@@ -113,6 +113,7 @@ fn a_run_is_diagnosed_again_in_the_language_asked_for() {
         outputs: vec![Arg { source: None, ..nan }],
         scalars: BTreeMap::new(),
         reference: None,
+        drift: None,
     };
     writer.trip(&trip(Some(0))).unwrap();
     writer.ledger(&Ledger { entries: vec![entry], faithful: true, ..Ledger::default() }).unwrap();

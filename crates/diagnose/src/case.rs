@@ -116,6 +116,11 @@ impl<'a> Case<'a> {
         self.input(name)?.value.map(|x| x.0)
     }
 
+    /// That value when the whole step is computed in float64.
+    pub fn reference(&self, name: &str) -> Option<f64> {
+        self.input(name)?.reference.map(|x| x.0)
+    }
+
     /// True when an input holds an infinity that was meant to exclude something.
     pub fn reads_neginf(&self) -> bool {
         self.entry().inputs.iter().any(|arg| arg.counts.is_some_and(|c| c.neginf > 0))

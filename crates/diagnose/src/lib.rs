@@ -6,6 +6,7 @@
 mod case;
 mod chain;
 mod course;
+mod digits;
 mod locate;
 mod meant;
 pub mod monitor;

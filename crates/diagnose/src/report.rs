@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::course::{self, Course};
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
-use crate::{chain, rules, text};
+use crate::{chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
 pub fn report(
@@ -34,6 +34,7 @@ pub fn report(
         events: ledger.events,
         operators: ledger.operators,
         seconds: ledger.seconds,
+        whole: ledger.whole.clone(),
     });
     for warning in &ledger.warnings {
         if !report.warnings.contains(warning) {
@@ -44,6 +45,7 @@ pub fn report(
     if let Some(case) = &case {
         report.origin = Some(origin(case));
         report.chain = chain::links(case);
+        report.digits = digits::curve(case);
     } else {
         report.origin = over_steps_origin(trip);
     }
@@ -78,6 +80,7 @@ fn over_steps_origin(trip: &Trip) -> Option<Origin> {
         inputs: vec![],
         outputs: vec![],
         reference: None,
+        drift: None,
     })
 }
 
@@ -117,6 +120,7 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
         replay: None,
         origin: None,
         chain: vec![],
+        digits: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,
@@ -181,6 +185,7 @@ fn origin(case: &Case) -> Origin {
         inputs: entry.inputs.iter().map(operand).collect(),
         outputs: if born_here { entry.outputs.iter().map(operand).collect() } else { vec![] },
         reference: if case.phase() == Phase::Backward { None } else { entry.reference.clone() },
+        drift: if born_here { entry.drift.clone() } else { None },
     }
 }
 
@@ -205,5 +210,6 @@ fn operand(arg: &Arg) -> Operand {
         census: arg.census.clone(),
         index: arg.index.clone(),
         value: arg.value,
+        reference: arg.reference,
     }
 }

@@ -19,6 +19,16 @@ pub(crate) fn number(x: f64) -> String {
     format!("{x:.2e}")
 }
 
+/// A number with as many digits as tell it from its neighbours in `dtype`.
+pub(crate) fn exact(x: f64, dtype: &str) -> String {
+    let narrow = matches!(dtype, "float32" | "float16" | "bfloat16");
+    match x.abs() {
+        y if y != 0.0 && !(1e-4..1e9).contains(&y) => number(x),
+        _ if narrow => format!("{}", x as f32),
+        _ => format!("{x}"),
+    }
+}
+
 /// An index: `[3, 17]`, and `[]` for a scalar.
 pub(crate) fn index(index: &[u64]) -> String {
     format!("[{}]", index.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))

@@ -148,6 +148,26 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
             none(),
         ),
         (
+            "cancellation",
+            vec![
+                entry(
+                    "sub",
+                    vec![x(), x()],
+                    out(GOOD),
+                    json!({"drift": {"relative": 1.0, "largest": 2.0, "index": [2], "value": -0.03125, "reference": 1e-6,
+                        "operands": [{"name": "self", "value": 490000.0, "reference": 490_000.015_001},
+                            {"name": "other", "value": 490_000.031_25, "reference": 490_000.015}]}}),
+                ),
+                entry(
+                    "sqrt",
+                    vec![with(of("self", json!(-0.03125)), json!({"from": 0, "reference": 1e-6}))],
+                    out(NAN),
+                    none(),
+                ),
+            ],
+            none(),
+        ),
+        (
             "degenerate-decomposition",
             vec![
                 entry("_linalg_svd", vec![x()], out(GOOD), none()),
@@ -192,12 +212,78 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
             "epsilon-lost",
             vec![
                 entry("add", vec![half(x())], half(out(GOOD)), json!({"scalars": {"other": 1e-8}})),
-                entry("log", vec![half(with(of("self", json!(0.0)), json!({"from": 0})))], half(out(NEGINF)), none()),
+                entry(
+                    "log",
+                    vec![half(with(of("self", json!(0.0)), json!({"from": 0, "reference": 1e-8})))],
+                    half(out(NEGINF)),
+                    none(),
+                ),
                 entry("mm", vec![half(from(1, NEGINF))], half(out(NAN)), none()),
             ],
             none(),
         ),
         ("exp-overflow", vec![entry("exp", vec![of("self", json!(100.25))], out(INF), none())], none()),
+        (
+            "exp-overflow",
+            vec![entry("exp", vec![of("self", json!(100.25))], with(out(INF), json!({"reference": 3.45e43})), none())],
+            none(),
+        ),
+        (
+            "exp-overflow",
+            vec![entry("exp", vec![of("self", json!(800.5))], with(out(INF), json!({"reference": "inf"})), none())],
+            none(),
+        ),
+        (
+            "log-of-zero",
+            vec![
+                entry(
+                    "log",
+                    vec![with(of("self", json!(0.0)), json!({"reference": 2.06e-9}))],
+                    with(out(NEGINF), json!({"reference": -20.0})),
+                    none(),
+                ),
+                entry("mm", vec![from(0, NEGINF)], out(NAN), none()),
+            ],
+            none(),
+        ),
+        (
+            "log-of-zero",
+            vec![
+                entry("log", vec![with(of("self", json!(0.0)), json!({"reference": 0.0}))], out(NEGINF), none()),
+                entry("mm", vec![from(0, NEGINF)], out(NAN), none()),
+            ],
+            none(),
+        ),
+        (
+            "singular-matrix",
+            vec![entry(
+                "linalg_inv_ex",
+                vec![tensor("A", GOOD, json!({"shape": [3, 3]}))],
+                out(INF),
+                json!({"reference": {"dtype": "float64", "finite": true, "condition": 3.1e9}}),
+            )],
+            none(),
+        ),
+        (
+            "underflow",
+            vec![
+                entry(
+                    "exp",
+                    vec![x()],
+                    out(GOOD),
+                    json!({"drift": {"relative": 0.0, "largest": 1.0, "lost_zeros": 4, "index": [0], "value": 0.0,
+                        "reference": 2e-66}}),
+                ),
+                entry("mul", vec![from(0, GOOD)], out(GOOD), none()),
+                entry(
+                    "reciprocal",
+                    vec![with(of("self", json!(0.0)), json!({"from": 1, "reference": 4e-66}))],
+                    out(INF),
+                    none(),
+                ),
+            ],
+            none(),
+        ),
         (
             "fully-masked-row",
             vec![

@@ -94,7 +94,10 @@ fn check_ledger(ledger: &Ledger) {
     assert_eq!(census.exponents, [(-2, 1), (-1, 1)]);
     assert_eq!(out.index.as_deref(), Some(&[1, 0][..]));
     assert!(out.value.unwrap().0.is_nan());
-    assert_eq!(log.reference, Some(Reference { dtype: "float64".into(), finite: false, largest: Some(0.75) }));
+    assert_eq!(
+        log.reference,
+        Some(Reference { dtype: "float64".into(), finite: false, largest: Some(0.75), condition: None })
+    );
 }
 
 fn check_report(report: &Report) {

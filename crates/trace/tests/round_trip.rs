@@ -56,6 +56,7 @@ prop_compose! {
                 index, event: 0, phase: Phase::Backward, op: name.clone(), node: Some(name), forward: from, place,
                 module: None, call: None, autocast: None, inputs: vec![arg.clone()], outputs: vec![arg],
                 scalars: value.map(|x| ("eps".into(), x)).into_iter().collect(), reference: None,
+ drift: None,
             }
         };
         Ledger { entries: names.into_iter().enumerate().map(entry).collect(), seconds, ..support::ledger() }

@@ -13,6 +13,8 @@ from nanscope.replay.operators import Operator
 Tensor = torch.Tensor
 COPY_MAX = 4 << 20  # elements of an in-place target that are kept for the float64 execution
 _RANDOM = ("dropout", "rand", "normal", "bernoulli", "multinomial", "uniform", "exponential", "poisson")
+_LINEAR = ("linalg_", "_linalg_", "inverse", "cholesky")
+CONDITION_MAX = 1 << 20  # elements of matrices that are decomposed to explain
 _REFUSED = (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError)
 
 
@@ -33,15 +35,15 @@ def describe(
     written: list[tuple[str, Tensor]],
     node: Any,
     make: Callable[[str, Tensor], dict[str, Any]],
-) -> None:
-    """Adds details to `entry` if it is a birth, or the first to meet a bad value from outside."""
+) -> list[tuple[str, Tensor]]:
+    """Adds details to `entry` if it is a birth, or the first to meet a bad value from outside. Returns all its inputs."""
     bad_out = _sum(entry["outputs"])
     bad_in = _sum(entry["inputs"])
     outside = [i for i, a in enumerate(entry["inputs"]) if "source" in a and bad(a)]
     for i in outside:
         _index(entry["inputs"][i], read[i][1])
     if not (bad_out[1] and not bad_in[1]) and not (bad_out[0] and not bad_in[0]):
-        return
+        return read
     shape = index = None
     for arg, (_, tensor) in zip(entry["outputs"], written, strict=True):
         if bad(arg):
@@ -65,6 +67,7 @@ def describe(
     reference = _reference(op, *(before if before is not None else (args, kwargs)))
     if reference is not None:
         entry["reference"] = reference
+    return read
 
 
 def bad(arg: dict[str, Any]) -> int:
@@ -132,9 +135,26 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
     if not seen:
         return None
     out: dict[str, Any] = {"dtype": "float64", "finite": bad == 0}
+    condition = _condition(op, args)
+    if condition is not None:
+        out["condition"] = condition
     if largest is not None:
         out["largest"] = largest
     return out
+
+
+def _condition(op: Operator, args: Any) -> Any:
+    """Condition number of the worst matrix that `op` was given, as JSON; `None` for what is not about matrices."""
+    matrix = args[0] if args else None
+    if not (op.base.startswith(_LINEAR) and isinstance(matrix, Tensor) and matrix.dim() >= 2):
+        return None
+    if matrix.shape[-1] != matrix.shape[-2] or not 0 < matrix.numel() <= CONDITION_MAX:
+        return None
+    try:
+        worst = torch.linalg.cond(matrix.detach().double()).max().item()
+    except (RuntimeError, TypeError):  # the decomposition does not converge, or is complex
+        return None
+    return values.number(worst)
 
 
 def _wide(value: Any) -> Any:

@@ -9,6 +9,7 @@ import torch
 from nanscope.replay.values import number
 
 Tensor = torch.Tensor
+DOUBLE = (torch.float64, torch.complex128)
 _ALLOCATES = {
     "empty",
     "empty_strided",
@@ -41,6 +42,10 @@ class Operator:
             {"running_mean", "running_var"} if "batch_norm" in self.base and "backward" not in self.base else set()
         )
         self.overwrites = self.base in _FILLS
+        # A factory: what it makes has the default type unless it is told otherwise.
+        self.default_dtype = any(a.name == "dtype" for a in schema.arguments) and not any(
+            "Tensor" in str(a.type) for a in schema.arguments
+        )
 
     def _pairs(self, args: Any, kwargs: Any) -> list[tuple[str, bool, Any]]:
         known = dict(self.arguments)
@@ -71,6 +76,19 @@ class Operator:
         _named("out", result, rest)
         found += [(name, t) for name, t in rest if id(t) not in seen]
         return [(name, t) for name, t in found if t.is_floating_point() or t.is_complex()]
+
+    def targets(self, args: Any, kwargs: Any) -> list[tuple[str, Tensor]]:
+        """Floating tensors among the arguments that are written."""
+        found: list[tuple[str, Tensor]] = []
+        for name, write, value in self._pairs(args, kwargs) if self.writes or self.silent else ():
+            if write or name in self.silent:
+                _named(name, value, found)
+        return [(name, t) for name, t in found if t.is_floating_point() or t.is_complex()]
+
+    def narrow(self, args: Any, kwargs: Any) -> bool:
+        """True when an argument asks for a type narrower than float64, or the default type is used."""
+        types = [v for v in (*args, *kwargs.values()) if type(v) is torch.dtype]
+        return self.default_dtype or any(t not in DOUBLE and (t.is_floating_point or t.is_complex) for t in types)
 
     def scalars(self, args: Any, kwargs: Any) -> dict[str, Any]:
         """Arguments that are numbers."""

@@ -137,6 +137,7 @@ class Live:
             "also": sorted(i for i in also if i is not None and any(births.bad(a) for a in entries[i]["outputs"])),
             "seconds": 0.0,
         }
+        tracer.tell_whole(ledger, entry)
         if Live.answer is not None:
             with open(Live.answer, "w", encoding="utf-8") as file:
                 json.dump(ledger, file)

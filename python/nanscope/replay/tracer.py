@@ -21,6 +21,7 @@ from nanscope.replay.names import Names, arguments, function_name
 from nanscope.replay.operators import Operators
 from nanscope.replay.places import place as make_place
 from nanscope.replay.player import Player
+from nanscope.replay.reference import Shadows
 
 Tensor = torch.Tensor
 RUN_CODE = Player._run.__code__
@@ -31,7 +32,7 @@ SEQUENCE_MAX = 1 << 62  # AccumulateGrad carries the largest number
 class Tracer(TorchDispatchMode):
     """Entries of one replay, or of a step as it happens. `writers` maps a storage to the entry that wrote it last."""
 
-    def __init__(self, empties: dict[int, Any], base: str) -> None:
+    def __init__(self, empties: dict[int, Any], base: str, wide: bool = True) -> None:
         super().__init__()
         self.base = base
         self.empties = empties
@@ -43,6 +44,7 @@ class Tracer(TorchDispatchMode):
         self._bad_writers: dict[int, int] = {}  # storage -> the entry that last wrote something bad into it
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
+        self.shadows = Shadows(self._alive) if wide else None
         self._forward: dict[
             int, tuple[int | None, Any, Any, bool]
         ] = {}  # sequence number -> entry, place, module, hooked
@@ -70,6 +72,8 @@ class Tracer(TorchDispatchMode):
             code = getattr(hook, "__code__", None)
             if code is not None:
                 self.unpacks.add(code)
+        if self.shadows is not None and event.state is not None:
+            self.shadows.restored(tensor for tensor, _ in event.state.buffers)
         self._event = event
         self._label = function_name(event.target) if event.kind in ("function", "call", "grad") else None
         self._phase = self._phase_of(event)
@@ -137,11 +141,14 @@ class Tracer(TorchDispatchMode):
         before = births.copies(op, args, kwargs)
         inputs = [self._arg(name, tensor) for name, tensor in read]
         place, module, phase = self._where(node)
+        ready = self.shadows.before(op, args, kwargs) if self.shadows is not None and not op.allocates else None
         result = func(*args, **kwargs)
         written = op.results(args, kwargs, result)
         if op.allocates or not (inputs or written):
             for _, tensor in written:
                 self._keep(tensor)
+                if self.shadows is not None:
+                    self.shadows.restored([tensor])
                 if op.allocates:
                     self._allocated[storage_id(tensor)] = place or (self._event.place if self._event else None)
             return result
@@ -175,10 +182,15 @@ class Tracer(TorchDispatchMode):
         if scalars:
             entry["scalars"] = scalars
         saved = node if forward is not None and not forward[3] else None
-        births.describe(entry, op, before, args, kwargs, read, written, saved, self._arg)
+        for _, tensor in written:
+            self._keep(tensor)
+        if self.shadows is not None:
+            self.shadows.after(op, ready, entry, read, written, result)
+        read = births.describe(entry, op, before, args, kwargs, read, written, saved, self._arg)
+        if self.shadows is not None:
+            self.shadows.references(entry, read, written, op.writes)
         self.entries.append(entry)
         for (_, tensor), arg in zip(written, outputs, strict=True):
-            self._keep(tensor)
             key = storage_id(tensor)
             self.writers[key] = index
             if births.bad(arg):
@@ -268,6 +280,15 @@ class Tracer(TorchDispatchMode):
             if entry.get("forward", 0) is None:
                 del entry["forward"]
         return self.entries
+
+    def tell_whole(self, ledger: dict[str, Any], trip_entry: int | None) -> None:
+        """Adds what the float64 execution of the step showed at the trip, and why it ended early if it did."""
+        if self.shadows is None:
+            return
+        if self.shadows.operators:
+            ledger["whole"] = self.shadows.whole(trip_entry)
+        if self.shadows.stopped is not None:
+            ledger["warnings"] = [*ledger["warnings"], self.shadows.stopped]
 
     def _source(self, names: Names, scalar: bool, key: int, version: int, event: int) -> dict[str, Any]:
         if key in self._allocated:

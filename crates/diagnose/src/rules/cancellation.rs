@@ -1,4 +1,5 @@
 use nanscope_lang::say;
+use nanscope_trace::schema::{Drift, Entry};
 
 use crate::case::Case;
 use crate::meant::base;
@@ -52,6 +53,9 @@ fn check(case: &Case) -> Option<Finding> {
         return None;
     }
     let name = if case.op() == "div" { "other" } else { "self" };
+    if let Some(finding) = proved(case, name) {
+        return Some(finding);
+    }
     let value = case.value(name)?;
     let mut writer = case.input(name)?.from;
     for _ in 0..3 {
@@ -87,4 +91,67 @@ fn check(case: &Case) -> Option<Finding> {
         writer = entry.inputs.first().and_then(|arg| arg.from);
     }
     None
+}
+
+/// The step in float64 has another sign than the run, and two operands that the format cannot tell apart.
+fn proved(case: &Case, name: &str) -> Option<Finding> {
+    let (value, reference) = (case.value(name)?, case.reference(name)?);
+    let format = nanscope_numeric::Format::named(&case.input(name)?.dtype)?;
+    let wrong = value <= 0.0 && reference > 0.0;
+    if !wrong || format.rounds_to_zero(reference) {
+        return None;
+    }
+    let mut writer = case.input(name)?.from;
+    for _ in 0..5 {
+        let entry = &case.ledger.entries[writer?];
+        if let Some(evidence) = entry.drift.as_ref().and_then(|drift| indistinct(case, entry, drift)) {
+            let there = say!(
+                case.lang,
+                "{} gets {}; with the whole step in float64 it gets {}",
+                "{} 연산이 받은 값은 {}; 스텝 전체를 float64로 계산하면 {}",
+                case.entry().op,
+                text::number(value),
+                text::number(reference)
+            );
+            return Finding::proved(7, vec![evidence, there]);
+        }
+        if !matches!(base(&entry.op), "add" | "mean" | "sum" | "mul" | "div" | "clone" | "_to_copy" | "sqrt" | "neg") {
+            return None;
+        }
+        writer = entry.inputs.first().and_then(|arg| arg.from);
+    }
+    None
+}
+
+/// What a difference lost, where its operands differ by less than the errors that they carry.
+fn indistinct(case: &Case, entry: &Entry, drift: &Drift) -> Option<String> {
+    let [a, b, ..] = &drift.operands[..] else { return None };
+    if !matches!(base(&entry.op), "sub" | "add") {
+        return None;
+    }
+    let (value, reference) = (drift.value?.0, drift.reference?.0);
+    let dtype = &entry.outputs.first()?.dtype;
+    // What came from outside the step was rounded before it: that float64 tells it from what is computed anew says nothing.
+    if (a.value == a.reference) != (b.value == b.reference) {
+        return None;
+    }
+    let size = a.reference.0.abs().max(b.reference.0.abs());
+    let apart = (a.reference.0.abs() - b.reference.0.abs()).abs();
+    let error = (a.value.0 - a.reference.0).abs() + (b.value.0 - b.reference.0).abs();
+    let step = nanscope_numeric::Format::named(dtype)?.epsilon * size;
+    // The operands themselves must be good: an error that is large beside them came from elsewhere.
+    if apart > error + step || error > 64.0 * step || size == 0.0 {
+        return None;
+    }
+    let digits = if apart > 0.0 { (-(apart / size).log10()).floor().min(16.0) } else { 16.0 };
+    Some(say!(
+        case.lang,
+        "{op}: {mine} in {dtype}, {wide} in float64; its operands {a} and {b} agree to {digits} digits in float64",
+        "{op}: {dtype}에서는 {mine}, float64에서는 {wide}; 피연산자 {a}, {b}: float64에서는 앞의 {digits}자리가 같음",
+        op = entry.op,
+        mine = text::number(value),
+        wide = text::number(reference),
+        a = text::exact(a.value.0, dtype),
+        b = text::exact(b.value.0, dtype)
+    ))
 }

@@ -83,7 +83,19 @@ fn check(case: &Case) -> Option<Finding> {
                     "그래서 {op} 연산이 피하려던 값을 그대로 만남"
                 ),
             };
-            return Finding::proved(9, vec![text, met]);
+            let mut evidence = vec![text, met];
+            if let (Some(value), Some(reference)) = (case.value(operand), case.reference(operand))
+                && value != reference
+            {
+                evidence.push(say!(
+                    case.lang,
+                    "that value is {}; with the whole step in float64 it is {}",
+                    "그 값은 {}; 스텝 전체를 float64로 계산하면 {}",
+                    text::number(value),
+                    text::number(reference)
+                ));
+            }
+            return Finding::proved(9, evidence);
         }
         if !THROUGH.contains(&base(&entry.op)) {
             return None;

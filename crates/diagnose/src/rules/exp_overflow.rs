@@ -87,5 +87,19 @@ fn check(case: &Case) -> Option<Finding> {
         out.dtype,
         text::number(limit)
     ));
+    match out.reference.map(|x| x.0) {
+        Some(wide) if wide.is_finite() => evidence.push(say!(
+            case.lang,
+            "with the whole step in float64 it is {}",
+            "스텝 전체를 float64로 계산하면 {}",
+            text::number(wide)
+        )),
+        Some(wide) if wide.is_infinite() => evidence.push(
+            case.lang
+                .pick("it is inf in float64 as well: a wider format does not help", "float64에서도 inf: 더 넓은 형식으로도 해결되지 않음")
+                .to_owned(),
+        ),
+        _ => {}
+    }
     Finding::proved(6, evidence)
 }

@@ -74,5 +74,20 @@ fn check(case: &Case) -> Option<Finding> {
         ));
     }
     evidence.push(say!(case.lang, "the argument is {}", "인자의 자료형: {}", arg.dtype));
+    match case.reference(name) {
+        Some(wide) if wide == edge => evidence.push(
+            case.lang
+                .pick("with the whole step in float64 it is the same", "스텝 전체를 float64로 계산해도 같은 값임")
+                .to_owned(),
+        ),
+        Some(wide) if wide.is_finite() => evidence.push(say!(
+            case.lang,
+            "with the whole step in float64 the argument is {}, its logarithm {}",
+            "스텝 전체를 float64로 계산하면 인자는 {}, 그 로그는 {}",
+            text::number(wide),
+            text::number(case.bad_output().and_then(|out| out.reference).map_or_else(|| (wide - edge).ln(), |x| x.0))
+        )),
+        _ => {}
+    }
     Finding::proved(4, evidence)
 }

@@ -1,4 +1,5 @@
 use nanscope_lang::say;
+use nanscope_numeric::Format;
 use nanscope_trace::schema::Phase;
 
 use crate::case::Case;
@@ -82,5 +83,20 @@ fn check(case: &Case) -> Option<Finding> {
         );
         evidence.push(case.lang.pick(en, ko).to_owned());
     }
-    Finding::sure(also, 6, evidence)
+    let condition = case.entry().reference.as_ref().and_then(|reference| reference.condition).map(|x| x.0);
+    let format = case.entry().inputs.first().and_then(|arg| Format::named(&arg.dtype));
+    let mut too_large = false;
+    if let (Some(condition), Some(format)) = (condition, format) {
+        let limit = 1.0 / format.epsilon;
+        too_large = condition > limit;
+        evidence.push(say!(
+            case.lang,
+            "its condition number is {}; {} keeps a digit up to {}",
+            "조건수는 {}; {}에서 유효 숫자가 남는 한계는 {}",
+            text::number(condition),
+            format.name,
+            text::number(limit)
+        ));
+    }
+    Finding::sure(also || too_large, 6, evidence)
 }

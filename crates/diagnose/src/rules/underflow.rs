@@ -63,6 +63,9 @@ fn check(case: &Case) -> Option<Finding> {
     if case.value(name)? != 0.0 {
         return None;
     }
+    if let Some(finding) = proved(case, name) {
+        return Some(finding);
+    }
     let mut writer = case.input(name)?.from;
     for _ in 0..4 {
         let entry = &case.ledger.entries[writer?];
@@ -108,6 +111,72 @@ fn check(case: &Case) -> Option<Finding> {
         }
     }
     None
+}
+
+/// Operators through which a product or a sum of zeros is 0.
+const ZERO_STAYS: &[&str] = &[
+    "mm", "bmm", "mv", "addmm", "dot", "sum", "mean", "mul", "add", "clone", "_to_copy", "pow", "sqrt", "neg", "div", "index",
+    "gather", "linalg_vector_norm", "exp", "prod", "cumprod", "sigmoid", "_softmax", "softplus", "square",
+];
+
+/// The whole step in float64 has a number here that the format of the run does not.
+fn proved(case: &Case, name: &str) -> Option<Finding> {
+    let lang = case.lang;
+    let (arg, reference) = (case.input(name)?, case.reference(name)?);
+    let format = nanscope_numeric::Format::named(&arg.dtype)?;
+    if reference == 0.0 || !format.rounds_to_zero(reference) {
+        return None;
+    }
+    let there = say!(
+        lang,
+        "{} gets 0; with the whole step in float64 it gets {}, and the smallest number of {} is {}",
+        "{} 연산이 받은 값은 0; 스텝 전체를 float64로 계산하면 {}이고, {}의 가장 작은 양수는 {}",
+        case.entry().op,
+        text::number(reference),
+        arg.dtype,
+        text::number(format.min_subnormal)
+    );
+    let evidence = match arg.from.and_then(|from| first_lost(case, from)) {
+        Some((entry, reference)) => {
+            let place = entry.place.as_ref().map(|place| format!("{}:{}", place.file, place.line)).unwrap_or_default();
+            vec![
+                say!(
+                    lang,
+                    "{} became 0 in {}{}",
+                    "{}에 해당하는 값이 {} 연산에서 0이 됨{}",
+                    text::number(reference),
+                    entry.op,
+                    if place.is_empty() { place } else { format!(" ({place})") }
+                ),
+                there,
+            ]
+        }
+        None => vec![there],
+    };
+    // A logarithm of 0 is named for itself.
+    Finding::proved(if case.op().starts_with("log") { 3 } else { 6 }, evidence)
+}
+
+/// The earliest operator before `from` whose 0 should be a number, and that number.
+fn first_lost<'a>(case: &Case<'a>, from: usize) -> Option<(&'a Entry, f64)> {
+    let (mut todo, mut seen, mut found) = (vec![from], std::collections::BTreeSet::new(), None);
+    while let Some(index) = todo.pop() {
+        if !seen.insert(index) || seen.len() > 256 {
+            continue;
+        }
+        let entry = &case.ledger.entries[index];
+        if let Some(drift) = entry.drift.as_ref().filter(|drift| drift.lost_zeros > 0)
+            && let (Some(value), Some(reference)) = (drift.value, drift.reference)
+            && value.0 == 0.0
+            && found.is_none_or(|(earlier, _): (&Entry, f64)| index < earlier.index)
+        {
+            found = Some((entry, reference.0));
+        }
+        if ZERO_STAYS.contains(&base(&entry.op)) {
+            todo.extend(entry.inputs.iter().filter_map(|arg| arg.from).filter(|&from| from < index));
+        }
+    }
+    found
 }
 
 /// Gradients that are 0 throughout, step after step.

@@ -1,5 +1,5 @@
 use nanscope_lang::{Lang, say};
-use nanscope_trace::schema::{Origin, Phase, Replay, Report};
+use nanscope_trace::schema::{Digits, Origin, Phase, Replay, Report};
 
 use super::{
     label::row,
@@ -36,8 +36,16 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
         if let Some(row) = row(origin, lang).filter(|_| origin.phase == Phase::Data) {
             add(lang.pick("sample", "샘플"), row);
         }
-        if let Some(text) = reference(origin, lang) {
+        if let Some(text) =
+            reference(origin, report.replay.as_ref().and_then(|replay| replay.whole.as_ref()?.finite), lang)
+        {
             add(lang.pick("reference", "대조"), text);
+        }
+        if let Some(text) = report.replay.as_ref().and_then(|replay| whole(replay, lang)) {
+            add(lang.pick("float64", "float64"), text);
+        }
+        for point in &report.digits {
+            add(lang.pick("digits", "자릿수"), digits(point, lang));
         }
         add(lang.pick("where", "위치"), place(origin, lang));
     }
@@ -70,7 +78,7 @@ fn inputs(origin: &Origin, lang: Lang) -> Vec<(String, String)> {
     lines.into_iter().map(|(names, text)| (joined(&names), text)).collect()
 }
 
-fn reference(origin: &Origin, lang: Lang) -> Option<String> {
+fn reference(origin: &Origin, whole: Option<bool>, lang: Lang) -> Option<String> {
     let reference = origin.reference.as_ref()?;
     let dtype = &reference.dtype;
     Some(match (reference.finite, reference.largest.map(number)) {
@@ -82,12 +90,53 @@ fn reference(origin: &Origin, lang: Lang) -> Option<String> {
         (true, None) => {
             say!(lang, "the same in {dtype} is finite", "{dtype}에서는 같은 연산의 결과가 유한함")
         }
+        (false, _) if whole == Some(true) => say!(
+            lang,
+            "on the same inputs it is not finite in {dtype} either: the fault is in what it was given",
+            "같은 입력이면 {dtype}에서도 결과가 유한하지 않음: 문제는 입력에 있음"
+        ),
         (false, _) => say!(
             lang,
             "the same in {dtype}, from the same inputs, is not finite either: a wider format for this line alone would not help",
             "같은 입력이면 {dtype}에서도 결과가 유한하지 않음: 이 줄만 자료형을 넓혀서는 해결되지 않음"
         ),
     })
+}
+
+/// What the whole step in float64 shows at the trip.
+fn whole(replay: &Replay, lang: Lang) -> Option<String> {
+    let whole = replay.whole.as_ref()?;
+    let text = if whole.finite? {
+        lang.pick("the whole step in float64 is finite", "스텝 전체를 float64로 계산하면 유한함")
+    } else {
+        lang.pick("the whole step in float64 is not finite either", "스텝 전체를 float64로 계산해도 유한하지 않음")
+    };
+    Some(match whole.skipped {
+        0 => text.to_owned(),
+        skipped => say!(
+            lang,
+            "{text} ({skipped} of {of} operators have no float64 form and were taken from the run)",
+            "{text} (연산 {of}개 중 {skipped}개는 float64로 실행할 수 없어 원래 결과를 사용함)",
+            of = whole.operators
+        ),
+    })
+}
+
+/// `train.py:31 (x - m): 7.2 -> 1.1 significant digits`.
+fn digits(point: &Digits, lang: Lang) -> String {
+    let mut at = Vec::new();
+    if let (Some(file), Some(line)) = (&point.file, point.line) {
+        at.push(format!("{file}:{line}"));
+    }
+    at.push(point.code.as_ref().map_or_else(|| point.op.clone(), |code| format!("`{code}`")));
+    say!(
+        lang,
+        "{at}: {before:.1} -> {after:.1} significant digits",
+        "{at}: 유효 숫자 {before:.1} -> {after:.1}자리",
+        at = at.join(" "),
+        before = point.before,
+        after = point.after
+    )
 }
 
 /// `Encoder.forward, module encoder, aten.mm.default, float16 on cpu, forward of step 4`.
@@ -119,7 +168,7 @@ fn place(origin: &Origin, lang: Lang) -> String {
 }
 
 fn replay(replay: &Replay, lang: Lang) -> String {
-    let Replay { faithful, method, events, operators, seconds: total } = replay;
+    let Replay { faithful, method, events, operators, seconds: total, .. } = replay;
     let total = seconds(*total, lang);
     let counts =
         say!(lang, "{events} events, {operators} operators, {total}", "이벤트 {events}개, 연산 {operators}개, {total}");

@@ -28,7 +28,10 @@ pub(crate) fn operand(operand: &Operand, lang: Lang) -> String {
     }
     let mut text = parts.join(", ");
     if let Some(value) = operand.value {
-        let value = number(value.0);
+        let mut value = number(value.0);
+        if let Some(wide) = operand.reference.map(|x| number(x.0)).filter(|wide| *wide != value) {
+            value += &say!(lang, " ({wide} in float64)", " (float64: {wide})");
+        }
         text += &match &operand.index {
             Some(at) if !at.is_empty() => say!(lang, "; {value} at {at}", "; {at} 위치의 값 {value}", at = index(at)),
             _ => say!(lang, "; value {value}", "; 값 {value}"),

@@ -14,6 +14,7 @@ use nanscope_trace::schema::*;
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("forward_half_overflow", forward::half_overflow()),
+        ("forward_cancellation", forward::cancellation()),
         ("backward_infinite_derivative", backward::infinite_derivative()),
         ("data_bad_input", data::bad_input()),
         ("param_uninitialised", data::uninitialised_parameter()),
@@ -46,6 +47,7 @@ pub(crate) fn report(verdict: Verdict) -> Report {
         replay: None,
         origin: None,
         chain: vec![],
+        digits: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,
@@ -59,7 +61,7 @@ pub(crate) fn trip(step: u64, where_: Where, kind: &str) -> Option<TripSummary> 
 }
 
 pub(crate) fn replay(faithful: bool) -> Option<Replay> {
-    Some(Replay { faithful, method: "tape".into(), events: 12, operators: 431, seconds: 0.21 })
+    Some(Replay { faithful, method: "tape".into(), events: 12, operators: 431, seconds: 0.21, whole: None })
 }
 
 pub(crate) fn place(line: u32, function: &str, code: &str, columns: (u32, u32)) -> Option<Place> {
@@ -86,12 +88,21 @@ pub(crate) fn origin(phase: Phase, kind: &str, bad: u64, of: u64) -> Origin {
         inputs: vec![],
         outputs: vec![],
         reference: None,
+        drift: None,
     }
 }
 
 pub(crate) fn operand(name: &str, dtype: &str, shape: &[u64], census: Census) -> Operand {
     let census = Some(Census { n: shape.iter().product(), ..census });
-    Operand { name: name.into(), dtype: dtype.into(), shape: shape.to_vec(), census, index: None, value: None }
+    Operand {
+        name: name.into(),
+        dtype: dtype.into(),
+        shape: shape.to_vec(),
+        census,
+        index: None,
+        value: None,
+        reference: None,
+    }
 }
 
 pub(crate) fn link(phase: Phase, op: &str, line: u32, text: &str) -> Link {

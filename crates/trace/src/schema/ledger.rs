@@ -26,6 +26,9 @@ pub struct Ledger {
     /// The steps before this one. Absent in folders of 0.1.0, which keep losses and norms in `facts["history"]`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub history: Option<History>,
+    /// The replay once more in float64; absent where that was not done.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub whole: Option<Whole>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -163,6 +166,9 @@ pub struct Arg {
     /// Value at `index`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<Num>,
+    /// Value at `index` when the whole step is computed in float64.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference: Option<Num>,
 }
 
 /// The same operator from the same inputs in a wider format.
@@ -175,6 +181,81 @@ pub struct Reference {
     /// Largest finite magnitude among the results; absent when there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub largest: Option<f64>,
+    /// For an operator on matrices: largest singular value over the smallest, of the worst matrix it was given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub condition: Option<Num>,
+}
+
+/// The whole step in float64: every operator beside the real one, with the masks and random numbers of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Whether what tripped is finite in float64; absent where that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub finite: Option<bool>,
+    /// Operators that were computed.
+    pub operators: usize,
+    /// Wall-clock seconds, part of those of the replay.
+    pub seconds: f64,
+    /// Operators that have no float64 form; the run's own results were taken.
+    #[serde(default)]
+    pub skipped: usize,
+    /// The most frequent of those, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped_ops: Vec<String>,
+}
+
+/// How far a result is from the whole step in float64, where that has grown since it was last told.
+///
+/// Errors are relative to the larger of the two values: none is above 2.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Norm of the difference over the norm of the values, over elements that are finite in both.
+    pub relative: f64,
+    /// Largest relative error of one element.
+    pub largest: f64,
+    /// Elements that are 0 and would not be.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_zeros: u64,
+    /// Elements that are exactly 1 or -1 and would not be.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub saturated: u64,
+    /// Elements whose sign is the opposite one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flipped: u64,
+    /// Elements that are not finite and would be.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rescued: u64,
+    /// Elements that are finite although an input is infinite there, which would be finite: `rsqrt(inf)` is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub swallowed: u64,
+    /// An element that shows it best: of the wrong sign, a lost zero, a saturated one, or the one with the largest error.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub index: Option<Vec<u64>>,
+    /// Its value in the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub value: Option<Num>,
+    /// Its value in float64.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference: Option<Num>,
+    /// What that element was computed from, where shapes allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operands: Vec<Compared>,
+}
+
+/// One number in the run and in float64.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Name of the argument.
+    pub name: String,
+    /// In the run.
+    pub value: Num,
+    /// In float64.
+    pub reference: Num,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// One operator of a replay.
@@ -216,4 +297,7 @@ pub struct Entry {
     /// Float64 execution, for an entry that gave birth to a bad value in forward.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reference: Option<Reference>,
+    /// How far the results are from the whole step in float64; absent: no farther than the inputs, or too little to tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub drift: Option<Drift>,
 }

@@ -11,7 +11,7 @@ mod run;
 
 pub use history::{Alarm, AlarmKind, Baseline, History, PastStep, ScaleChange};
 pub use inputs::{Batch, Constant, InputHistory, Odd};
-pub use ledger::{Arg, Counts, Entry, Ledger, Phase, Place, Reference, Source};
+pub use ledger::{Arg, Compared, Counts, Drift, Entry, Ledger, Phase, Place, Reference, Source, Whole};
 pub use num::Num;
 pub use report::*;
 pub use run::{End, Note, RunInfo, StepRecord, Trip, Where};

@@ -1,7 +1,7 @@
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{AlarmKind, Num, Place, Reference, Trip};
+use super::{AlarmKind, Drift, Num, Place, Reference, Trip, Whole};
 use crate::schema::Phase;
 
 /// Name of the report format that this version writes.
@@ -34,6 +34,9 @@ pub struct Report {
     pub origin: Option<Origin>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
+    /// Where digits were lost on the way to the origin, at most five points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub digits: Vec<Digits>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +114,9 @@ pub struct Replay {
     pub events: usize,
     pub operators: usize,
     pub seconds: f64,
+    /// The same step in float64.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub whole: Option<Whole>,
 }
 
 /// The first ledger entry where a bad value that reaches the trip was born.
@@ -150,6 +156,9 @@ pub struct Origin {
     pub outputs: Vec<Operand>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reference: Option<Reference>,
+    /// The whole step in float64, at this operator.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub drift: Option<Drift>,
 }
 
 /// A tensor of the origin.
@@ -165,6 +174,9 @@ pub struct Operand {
     pub index: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<Num>,
+    /// `value` when the whole step is computed in float64.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference: Option<Num>,
 }
 
 /// One link of the chain from the origin to the trip.
@@ -183,6 +195,25 @@ pub struct Link {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub module: Option<String>,
     pub text: String,
+}
+
+/// A point of the drift curve: how many significant digits a result still has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Digits {
+    pub op: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u32>,
+    /// The expression, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub code: Option<String>,
+    pub dtype: String,
+    /// Significant decimal digits that its inputs had.
+    pub before: f64,
+    /// Those that it has.
+    pub after: f64,
 }
 
 /// How sure a cause is.

@@ -12,7 +12,20 @@ from typing import Any
 import torch
 
 from nanscope import _core, signals
-from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, profiler, saved, scaler
+from nanscope.audit import Audit
+from nanscope.capture import (
+    autograd,
+    calls,
+    data,
+    functions,
+    modules,
+    optimizers,
+    processes,
+    profiler,
+    recomputed,
+    saved,
+    scaler,
+)
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
@@ -42,6 +55,7 @@ class Watcher:
         lang: str | None = None,
         again: dict[str, Any] | None = None,
         arm: int | None = None,
+        check: int | None = 0,
     ) -> None:
         self.run_folder = Folder(out, script, argv, lang)
         self.folder = self.run_folder.path
@@ -68,6 +82,7 @@ class Watcher:
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self.course = Course(self.recorder)
+        self.audit = Audit(check)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -105,6 +120,7 @@ class Watcher:
             data.install(recorder),
             profiler.install(recorder),
             processes.install(recorder, self.process_started),
+            recomputed.install(self.audit.seen),
         ]
         os.register_at_fork(after_in_child=self._in_child)
         self._arm_if_due(0)
@@ -237,6 +253,8 @@ class Watcher:
             trip = self._trip("gradient", optimizer, owner.grad, owner)
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
+        if trip is None and self.audit.seen.any:
+            trip = self.audit(self, optimizer)
         if trip is not None:
             self._own_nanos += time.perf_counter_ns() - start
             trip.optimizer = optimizer
@@ -396,6 +414,8 @@ class Watcher:
                 owner = recorder.updated[-1]
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
+            if trip is None and self.audit.seen.any:
+                trip = self.audit(self, None)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
-    use super::scan::{Pass, census, counts, scan};
+    use super::scan::{Pass, census, counts, digest, scan};
     #[pymodule_export]
     use super::tape::{Event, Made, Recording, Ref, caller};
     #[pymodule_export]

@@ -19,6 +19,11 @@ pub(crate) fn number(x: f64) -> String {
     format!("{x:.2e}")
 }
 
+/// Sizes: `[4, 12, 32]`.
+pub(crate) fn shape(shape: &[u64]) -> String {
+    index(shape)
+}
+
 /// An index: `[3, 17]`, and `[]` for a scalar.
 pub(crate) fn index(index: &[u64]) -> String {
     format!("[{}]", index.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))

@@ -4,6 +4,7 @@
 //! definition, and every SIMD kernel must agree with it.
 
 pub mod census;
+mod digest;
 pub mod dtype;
 mod element;
 pub mod format;
@@ -15,6 +16,7 @@ mod tally;
 pub mod view;
 
 pub use census::{Census, census};
+pub use digest::digest;
 pub use dtype::Dtype;
 pub use format::Format;
 pub use scan::{Counts, Pass, all_finite, counts, pass};

@@ -35,6 +35,8 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
             add(lang.pick("reference", "대조"), text);
         }
         add(lang.pick("where", "위치"), place(origin, lang));
+    } else if let Some(origin) = report.parted() {
+        add(lang.pick("where", "위치"), place(origin, lang));
     }
     if let Some(summary) = &report.trip {
         add(lang.pick("seen", "감지"), trip(summary, report.run.world_size, lang));

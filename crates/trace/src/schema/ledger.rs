@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{History, Num};
+use super::{History, Num, Parity};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Ledger {
     /// The steps before this one. Absent in folders of 0.1.0, which keep losses and norms in `facts["history"]`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub history: Option<History>,
+    /// What recomputation gave beside the forward pass. Absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parity: Option<Parity>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -135,10 +135,7 @@ def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any, prepare: A
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])
     if prepare is not None:
         prepare(player)
-    try:
-        player.play(witness.around, [*names.all_parameters(), *leaves(trip)])
-    finally:
-        witness.put_back()
+    player.play(witness.around, [*names.all_parameters(), *leaves(trip)], witness.put_back)
     return player
 
 

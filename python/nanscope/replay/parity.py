@@ -37,7 +37,9 @@ class Parity:
             if pairs:
                 self.spans[number_] = (pairs[0][0].index, pairs[-1][0].index)
         self.differing = [
-            call for call in self.calls if call.again and call.index in self.originals and self._parted(call) is not None
+            call
+            for call in self.calls
+            if call.again and call.index in self.originals and self._parted(call) is not None
         ]
 
     @property
@@ -90,7 +92,7 @@ class Parity:
                         break
                     run += 1
                 near = -abs(made - i) if i <= made else -(end + i)
-                if (run, near) > best or start == made and best == (0, 0):
+                if (run, near) > best or (start == made and best == (0, 0)):
                     best, start = (run, near), i
             if best[0]:
                 break
@@ -162,10 +164,10 @@ class Parity:
         out["was"], out["now"] = _side(forward, was), _side(again, now)
         if extra is None and was.shape == now.shape and was.dtype == now.dtype:
             out.update(_numbers(was, now))
-        names_ = [n for n in forward.arguments.keys() | again.arguments.keys()]
+        told = sorted(forward.arguments.keys() | again.arguments.keys())
         out["arguments"] = [
             (n, forward.arguments.get(n, "-"), again.arguments.get(n, "-"))
-            for n in sorted(names_)
+            for n in told
             if forward.arguments.get(n) != again.arguments.get(n) and n not in ("train", "cudnn_enabled")
         ]
         return out
@@ -185,7 +187,12 @@ class Parity:
             call = todo.pop()
             for value in call.inputs:
                 maker = self._maker(value, call.index)
-                if maker is not None and maker.again and maker.index not in self.originals and maker.segment == again.segment:
+                if (
+                    maker is not None
+                    and maker.again
+                    and maker.index not in self.originals
+                    and maker.segment == again.segment
+                ):
                     if found is None or maker.index < found.index:
                         found = maker
                     todo.append(maker)

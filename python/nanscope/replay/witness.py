@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from nanscope import _core
 from nanscope.capture.event import Event
@@ -26,6 +27,7 @@ from nanscope.replay.values import readable
 Tensor = torch.Tensor
 SAMPLE = 4096  # elements of a result that are kept; every so-many-th of a larger one
 SAMPLES_MAX_BYTES = 256 << 20
+_TOLD = (bool, int, float, str)
 _seeded = torch.Tag.nondeterministic_seeded
 
 
@@ -102,6 +104,22 @@ class Call:
         )
 
 
+class Casting(TorchFunctionMode):
+    """Which autocast format is in force at a call. Below the dispatcher, where a tracer looks, it no longer can be seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.format: str | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.format = None
+        for device in ("cuda", "cpu"):
+            if torch.is_autocast_enabled(device):
+                self.format = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+                break
+        return func(*args, **(kwargs or {}))
+
+
 class Witness(Tracer):
     """`calls` in order, forward and recomputation alike; `writes` of each storage as `(number of calls so far, op, place)`."""
 
@@ -119,16 +137,18 @@ class Witness(Tracer):
         self._generators: dict[int, tuple[Any, Any]] = {}
         self._open: Call | None = None  # the last recomputed call, if no backward operator came after it
         self._kept = 0
+        self._casting = Casting()
 
     @contextlib.contextmanager
     def around(self, event: Event, args: Any, kwargs: Any) -> Iterator[None]:
-        with super().around(event, args, kwargs):
+        with self._casting, super().around(event, args, kwargs):
             yield
         if event.kind in ("backward", "grad"):
             self._settle()
 
     def put_back(self) -> None:
-        """Everything that was written into memory from before the replay, and every generator that was used, as it was."""
+        """What the player knows nothing of: memory from before the replay that was written, generators that were used. To
+        be called before the player puts back what it has changed itself."""
         with torch.no_grad():
             for tensor, copy, versions in self._saved.values():
                 tensor.data.copy_(copy)
@@ -156,7 +176,7 @@ class Witness(Tracer):
             call = Call(op, place, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
             call.outer = self._outer(node)
             call.event = self._event
-            call.autocast = _autocast()
+            call.autocast = self._casting.format
             call.arguments = _arguments(op, args, kwargs)
             call.random = _seeded in func.tags and not _certain(call.arguments)
         elif node is not None and not again and not op.is_view:
@@ -283,11 +303,12 @@ def _inputs(op: Operator, args: Any, kwargs: Any) -> list[tuple[str, Tensor]]:
 
 
 def _arguments(op: Operator, args: Any, kwargs: Any) -> dict[str, str]:
-    """Arguments that are numbers or words."""
-    return {
-        name: str(value) for name, _, value in op._pairs(args, kwargs) if isinstance(value, (bool, int, float, str, list))
-        and not (isinstance(value, list) and any(isinstance(v, Tensor) for v in value))
-    }  # fmt: skip
+    """Arguments that are numbers or words, those left at their default among them."""
+    found = {a.name: str(a.default_value) for a in op.func._schema.arguments if isinstance(a.default_value, _TOLD)}
+    for name, _, value in op._pairs(args, kwargs):
+        if isinstance(value, _TOLD) or (type(value) is list and not any(isinstance(v, Tensor) for v in value)):
+            found[name] = str(value)
+    return found
 
 
 def _certain(arguments: dict[str, str]) -> bool:
@@ -295,10 +316,3 @@ def _certain(arguments: dict[str, str]) -> bool:
     return any(arguments.get(name) in ("0", "0.0") for name in ("p", "dropout_p", "dropout")) or (
         arguments.get("train") == "False"
     )
-
-
-def _autocast() -> str | None:
-    for device in ("cuda", "cpu"):
-        if torch.is_autocast_enabled(device):
-            return str(torch.get_autocast_dtype(device)).removeprefix("torch.")
-    return None

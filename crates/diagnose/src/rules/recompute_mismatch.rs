@@ -193,15 +193,15 @@ fn differs(first: &Difference, lang: Lang) -> String {
     match (first.largest, first.scale) {
         (Some(largest), Some(scale)) => say!(
             lang,
-            "{op}: {differ} of {of} values ({percent} %) differ by up to {largest}{at}; the largest in forward is {scale}",
-            "{op}: 값 {of}개 중 {differ}개({percent} %)가 최대 {largest}만큼 다름{at}; 순전파의 최댓값은 {scale}",
+            "{op}: {differ} of {of} values compared ({percent} %) differ by up to {largest}{at}; the largest in forward is {scale}",
+            "{op}: 비교한 값 {of}개 중 {differ}개({percent} %)가 최대 {largest}만큼 다름{at}; 순전파의 최댓값은 {scale}",
             largest = text::number(largest.0),
             scale = text::number(scale.0)
         ),
         _ => say!(
             lang,
-            "{op}: {differ} of {of} values ({percent} %) differ{at}",
-            "{op}: 값 {of}개 중 {differ}개({percent} %)가 다름{at}"
+            "{op}: {differ} of {of} values compared ({percent} %) differ{at}",
+            "{op}: 비교한 값 {of}개 중 {differ}개({percent} %)가 다름{at}"
         ),
     }
 }

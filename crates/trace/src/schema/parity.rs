@@ -53,7 +53,7 @@ pub struct Difference {
     pub was: Side,
     /// The same in the recomputation.
     pub now: Side,
-    /// Elements that were compared; 0 where shapes or types differ.
+    /// Elements that were compared: a sample of a large result. 0 where shapes or types differ.
     pub of: u64,
     /// Those among them that differ.
     pub differ: u64,

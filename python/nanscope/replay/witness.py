@@ -173,7 +173,8 @@ class Witness(Tracer):
         again = phase == "recompute" and self._is_again(node)
         call = None
         if not op.is_view and not op.allocates and (again or (node is None and phase == "forward")):
-            call = Call(op, place, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
+            here = place or (self._event.place if node is None and self._event is not None else None)
+            call = Call(op, here, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
             call.outer = self._outer(node)
             call.event = self._event
             call.autocast = self._casting.format

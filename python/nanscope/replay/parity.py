@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import Any
 
@@ -26,8 +27,13 @@ class Parity:
         self.calls = witness.calls
         self.originals: dict[int, Call] = {}  # index of a recomputed call -> its forward call
         self.spans: dict[int, tuple[int, int]] = {}  # segment -> first and last forward call that it repeats
+        self._named: dict[str, list[int]] = {}  # operator -> its calls
+        self._makers: dict[int, list[int]] = {}  # storage -> the calls that gave something in it
         segments: dict[int, list[Call]] = {}
         for call in self.calls:
+            self._named.setdefault(call.op, []).append(call.index)
+            for storage in {value.storage for value in call.outputs}:
+                self._makers.setdefault(storage, []).append(call.index)
             if call.again:
                 segments.setdefault(call.segment, []).append(call)
         self.blocks = len(segments)
@@ -83,7 +89,9 @@ class Parity:
         made = min(self.witness.started.get(segment[0].anchor or -1, end), end - 1)
         best, start = (0, 0), made
         for skipped, first in enumerate(segment[:4]):
-            for i in range(end - 1, -1, -1):
+            for i in self._named[first.op]:
+                if i >= end:
+                    break
                 if not first.repeats(self.calls[i]):
                     continue
                 run = 0
@@ -174,15 +182,14 @@ class Parity:
 
     def _maker(self, value: Value, before: int) -> Call | None:
         """The last call before `before` that gave something in the memory of `value`."""
-        for call in reversed(self.calls[:before]):
-            if any(v.storage == value.storage for v in call.outputs):
-                return call
-        return None
+        makers = self._makers.get(value.storage, [])
+        at = bisect.bisect_left(makers, before)
+        return self.calls[makers[at - 1]] if at else None
 
     def _extra(self, again: Call) -> Call | None:
         """The first operator without a forward one that the inputs of `again` come from."""
         found: Call | None = None
-        todo = [again]
+        todo, known = [again], {again.index}
         while todo:
             call = todo.pop()
             for value in call.inputs:
@@ -195,7 +202,9 @@ class Parity:
                 ):
                     if found is None or maker.index < found.index:
                         found = maker
-                    todo.append(maker)
+                    if maker.index not in known:
+                        known.add(maker.index)
+                        todo.append(maker)
         return found
 
     def _before(self, again: Call) -> Call | None:

@@ -219,6 +219,56 @@ for step in range(3):
     assert (mended.status, mended.found["verdict"]) == (0, "finite")
 
 
+def test_a_table_made_at_the_first_call_is_no_difference(tmp_path: Path) -> None:
+    program = f"""{TOLD}{NET}
+class Rotated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f, self.table = nn.Linear(4, 4), None
+    def forward(self, x):
+        if self.table is None:
+            self.table = torch.cos(torch.arange(4.0) * 0.5)
+        return torch.tanh(self.f(x) * self.table)
+blocks = nn.ModuleList(Rotated() for _ in range(3))
+opt = torch.optim.SGD(blocks.parameters(), lr=0.1)
+for step in range(3):
+    h = torch.randn(8, 4, requires_grad=True)
+    for i, block in enumerate(blocks):
+        h = checkpoint(block, h, use_reentrant=i == 1)
+    loss = h.square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    ran = watched(tmp_path, program, options=("--check", "recompute"))
+    assert ran.status == 0, ran.out
+    assert compared(ran.err) == ["compared True True 0"] * 3
+
+
+def test_under_a_grad_scaler_and_accumulation(tmp_path: Path) -> None:
+    program = f"""{TOLD}{NET}
+block, head = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.3), nn.Tanh()), nn.Linear(4, 1)
+opt = torch.optim.Adam([*block.parameters(), *head.parameters()], lr=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+for step in range(4):
+    for micro in range(2):
+        x = torch.randn(8, 4)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = head(checkpoint(block, x, use_reentrant=False)).square().mean() / 2
+        scaler.scale(loss).backward()
+    scaler.unscale_(opt)
+    torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
+    scaler.step(opt)
+    scaler.update()
+    opt.zero_grad()
+    print(step, loss.item().hex(), scaler.get_scale(), sum(p.sum().item() for p in head.parameters()).hex())
+"""
+    ran = watched(tmp_path, program, options=("--check", "recompute"))
+    assert ran.status == 0, ran.out
+    assert compared(ran.err) == ["compared True True 0"] * 4
+    assert ran.out == plain(tmp_path / "plain", program).out
+
+
 # ---- digests
 
 

@@ -16,10 +16,11 @@ import torch
 
 from nanscope.capture.recomputed import Seen
 from nanscope.replay.names import Names
+from nanscope.replay.phases import phases
+from nanscope.replay.player import Player, Unplayable
 from nanscope.trip import Trip
 
 if TYPE_CHECKING:
-    from nanscope.replay.player import Player
     from nanscope.watcher import Watcher
 
 
@@ -45,39 +46,34 @@ class Audit:
         popped = watcher.recorder.enter()
         try:
             return trip if self._compared(watcher, trip) else None
+        except Unplayable as error:
+            reason = str(error)
         except Exception as error:  # noqa: BLE001 - our fault must not become the program's
-            watcher.run_folder.note(f"step {step}: recomputation was not compared: {type(error).__name__}: {error}")
-            return None
+            reason = f"{type(error).__name__}: {error}"
         finally:
             watcher.recorder.leave(popped)
             watcher.diagnosing = False
-            self.seen.nodes = None
+            self.seen.any, self.seen.nodes = False, None
+        watcher.run_folder.note(f"step {step}: recomputation was not compared: {reason}")
+        return None
 
     def _compared(self, watcher: Watcher, trip: Trip) -> bool:
         """Whether they differ; then `trip.ledger` says how."""
         from nanscope.diagnosis import facts, losses_equal
         from nanscope.replay.parity import Parity
-        from nanscope.replay.phases import phases
-        from nanscope.replay.player import Unplayable
         from nanscope.replay.witness import Witness
 
         reason = refused(watcher)
         if reason is not None:
-            watcher.run_folder.note(f"step {trip.step}: recomputation was not compared: {reason}")
-            return False
+            raise Unplayable(reason)
         start = time.perf_counter()
         base = watcher.run_folder.info["cwd"]
         names = Names(trip.roots, list(watcher.optimizers))
         self.seen.nodes = set()
         witness = Witness(watcher.recorder.empties, base, self.seen)
-        try:
-            player = _played(watcher, trip, names, witness, lambda p: setattr(witness, "phases", phases(p.events)))
-        except Unplayable as error:
-            watcher.run_folder.note(f"step {trip.step}: recomputation was not compared: {error}")
-            return False
+        player = _played(watcher, trip, names, witness)
         if player.error is not None:
-            watcher.run_folder.note(f"step {trip.step}: recomputation was not compared: {'; '.join(player.problems)}")
-            return False
+            raise Unplayable("; ".join(player.problems))
         parity = Parity(witness)
         if parity.equal:
             return False
@@ -101,7 +97,7 @@ class Audit:
         witness = Witness(watcher.recorder.empties, watcher.run_folder.info["cwd"], Seen())
         try:
             with without_checkpoints() as left_out:
-                plain = _played(watcher, trip, names, witness, None)
+                plain = _played(watcher, trip, names, witness)
         except Exception:  # noqa: BLE001 - nothing is lost but a number
             return None
         if plain.error is not None or not left_out[0]:
@@ -128,13 +124,11 @@ def refused(watcher: Watcher) -> str | None:
     return None
 
 
-def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any, prepare: Any) -> Player:
+def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
     from nanscope.diagnosis import leaves
-    from nanscope.replay.player import Player
 
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])
-    if prepare is not None:
-        prepare(player)
+    witness.phases = phases(player.events)
     player.play(witness.around, [*names.all_parameters(), *leaves(trip)], witness.put_back)
     return player
 

@@ -100,7 +100,7 @@ class Parity:
                         break
                     run += 1
                 near = -abs(made - i) if i <= made else -(end + i)
-                if (run, near) > best or (start == made and best == (0, 0)):
+                if (run, near) > best:
                     best, start = (run, near), i
             if best[0]:
                 break

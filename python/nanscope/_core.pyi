@@ -25,6 +25,7 @@ __all__ = [
     "census",
     "counts",
     "diagnose",
+    "digest",
     "drift",
     "locale",
     "look",
@@ -136,10 +137,13 @@ class Command:
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+    None for none. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...
+    @property
+    def check(self, /) -> int | None: ...
     @property
     def color(self, /) -> str: ...
     @property
@@ -680,6 +684,14 @@ def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: st
     for a run in which nothing was found.
 
     Raises `ValueError` when a text is not what the schema says, or there is no such language.
+    """
+
+def digest(tensor: Any) -> int | None:
+    """
+    64 bits that stand for the bytes of a tensor, read in row-major order; None when it cannot be read in place, or is a
+    lazy conjugate or negation.
+
+    Raises RuntimeError when torch has not been imported.
     """
 
 def drift(

@@ -35,6 +35,9 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     names = Names(trip.roots, list(watcher.optimizers))
     if trip.alarm is not None:
         return over_steps(watcher, trip, names)
+    if trip.ledger is not None:
+        trip.ledger["history"] = watcher.course.history(trip.tape)
+        return told(watcher, trip.plain(), trip.ledger)
     if trip.tensor is not None and trip.where in ("gradient", "parameter", "buffer", "state"):
         trip.name = trip.name or names.of(trip.tensor) or variable(trip.tensor) or "a tensor without a name"
     made = watcher.recorder.producer(trip.tensor) if trip.tensor is not None else None

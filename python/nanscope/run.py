@@ -54,6 +54,7 @@ def watcher_of(command: Any) -> Any:
             on_trip=command.on_trip,
             out=command.out,
             diagnose_first=command.diagnose_first,
+            check=command.check,
             lang=command.lang,
             again={**again, "cwd": os.getcwd()},
         )

@@ -25,6 +25,7 @@ class Trip:
     event: Event | None = None  # the one that made the value, when no backward followed it
     origin: tuple[Event, int] | None = None  # what made `tensor`, where an event of the tape did
     alarm: Any = None  # _core.Alarm, where the trip is one: it shows over several steps
+    ledger: dict[str, Any] | None = None  # of the replay that has shown the trip
     roots: list[Any] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:

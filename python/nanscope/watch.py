@@ -18,6 +18,7 @@ def watch(
     on_trip: OnTrip = "stop",
     out: str | None = None,
     diagnose_first: int = 1,
+    check: int | None = 0,
     quiet: bool = False,
     lang: Lang | None = None,
 ) -> Scope:
@@ -25,8 +26,9 @@ def watch(
 
     `on_trip`: `stop` diagnoses and leaves the block before the bad update is made; `skip` leaves the update out and goes
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
-    folder (a new one below `nanscope-runs/` by default). `quiet` prints nothing. `lang` is the language of the report,
-    that of the locale by default.
+    folder (a new one below `nanscope-runs/` by default). `check` is the number of steps from one comparison of
+    recomputation under gradient checkpointing with the forward pass to the next; 0 compares one early step only, `None`
+    none. `quiet` prints nothing. `lang` is the language of the report, that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
 
@@ -35,20 +37,35 @@ def watch(
         if scope.report:
             print(scope.report["origin"]["line"])
     """
-    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, quiet=quiet, lang=lang)
+    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, quiet=quiet, lang=lang)
 
 
 class Scope:
     """One watched block. `report` is the report as plain data after a trip, otherwise `None`; `folder` is the run folder."""
 
     def __init__(
-        self, *, on_trip: OnTrip, out: str | None, diagnose_first: int, quiet: bool, lang: Lang | None
+        self,
+        *,
+        on_trip: OnTrip,
+        out: str | None,
+        diagnose_first: int,
+        check: int | None,
+        quiet: bool,
+        lang: Lang | None,
     ) -> None:
         if on_trip not in ("stop", "skip", "continue"):
             raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
         if lang not in (None, "en", "ko"):
             raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
-        self._options: dict[str, Any] = {"on_trip": on_trip, "out": out, "diagnose_first": diagnose_first, "lang": lang}
+        if check is not None and check < 0:
+            raise ValueError(f"check: expected a number of steps or None, got {check!r}")
+        self._options: dict[str, Any] = {
+            "on_trip": on_trip,
+            "out": out,
+            "diagnose_first": diagnose_first,
+            "check": check,
+            "lang": lang,
+        }
         self._quiet = quiet
         self._watcher: Watcher | None = None
         self.report: dict[str, Any] | None = None

@@ -12,7 +12,20 @@ from typing import Any
 import torch
 
 from nanscope import _core, signals
-from nanscope.capture import autograd, calls, data, functions, modules, optimizers, processes, profiler, saved, scaler
+from nanscope.audit import Audit
+from nanscope.capture import (
+    autograd,
+    calls,
+    data,
+    functions,
+    modules,
+    optimizers,
+    processes,
+    profiler,
+    recomputed,
+    saved,
+    scaler,
+)
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
@@ -42,6 +55,7 @@ class Watcher:
         lang: str | None = None,
         again: dict[str, Any] | None = None,
         arm: int | None = None,
+        check: int | None = 0,
     ) -> None:
         self.run_folder = Folder(out, script, argv, lang)
         self.folder = self.run_folder.path
@@ -73,6 +87,7 @@ class Watcher:
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
+        self.audit = Audit(check)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -108,6 +123,7 @@ class Watcher:
             data.install(recorder),
             profiler.install(recorder),
             processes.install(recorder, self.process_started),
+            recomputed.install(recorder, self.audit.seen),
         ]
         os.register_at_fork(after_in_child=self._in_child)
         self._arm_if_due(0)
@@ -249,6 +265,8 @@ class Watcher:
             trip = self._trip("gradient", optimizer, owner.grad, owner)
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
+        if trip is None and self.audit.seen.any:
+            trip = self.audit(self, optimizer)
         if trip is not None:
             self.calm.spent(time.perf_counter_ns() - start)
             trip.optimizer = optimizer
@@ -354,6 +372,7 @@ class Watcher:
         if (
             quiet
             and self.arm is None
+            and not self.audit.every
             and type(gradients) is _core.Look
             and known == (gradients.settings, True)
             and self._number not in self.course._carries
@@ -426,6 +445,8 @@ class Watcher:
                 owner = recorder.updated[-1]
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
+            if trip is None and self.audit.seen.any:
+                trip = self.audit(self, None)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out

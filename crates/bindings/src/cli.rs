@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 /// A command line, understood.
 ///
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-/// its own. It is `"exit"` when the command was executed already: then `status` is the exit status.
+/// its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+/// None for none. It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
     kind: &'static str,
@@ -17,15 +18,30 @@ pub(crate) struct Command {
     json: Option<String>,
     out: Option<String>,
     diagnose_first: u32,
+    check: Option<u32>,
     color: &'static str,
     lang: &'static str,
 }
 
 impl Command {
     fn run(options: RunOptions) -> Self {
-        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, color, lang } = options;
+        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, color, lang } = options;
+        let check = check.every();
         let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
-        Command { kind: "run", status: None, script, module, args, on_trip, json, out, diagnose_first, color, lang }
+        Command {
+            kind: "run",
+            status: None,
+            script,
+            module,
+            args,
+            on_trip,
+            json,
+            out,
+            diagnose_first,
+            check,
+            color,
+            lang,
+        }
     }
 
     fn exit(status: i32) -> Self {
@@ -39,6 +55,7 @@ impl Command {
             json: None,
             out: None,
             diagnose_first: 1,
+            check: None,
             color: Color::default().as_str(),
             lang: Lang::default().as_str(),
         }

@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
-    use super::scan::{Pass, census, counts, drift, scan};
+    use super::scan::{Pass, census, counts, digest, drift, scan};
     #[pymodule_export]
     use super::tape::{Event, Made, Recording, Ref, caller};
     #[pymodule_export]

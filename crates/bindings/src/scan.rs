@@ -144,6 +144,22 @@ pub(crate) fn drift(run: &Bound<'_, PyAny>, reference: &Bound<'_, PyAny>) -> PyR
     )))
 }
 
+/// 64 bits that stand for the bytes of a tensor, read in row-major order; None when it cannot be read in place, or is a
+/// lazy conjugate or negation.
+///
+/// Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn digest(tensor: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let py = tensor.py();
+    let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? else { return Ok(None) };
+    let lazy = |name| tensor.call_method0(name)?.extract::<bool>();
+    if lazy(intern!(py, "is_conj"))? || lazy(intern!(py, "is_neg"))? {
+        return Ok(None);
+    }
+    // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
+    Ok(Some(py.detach(|| nanscope_numeric::digest(&unsafe { memory.view() }))))
+}
+
 /// torch's dtype objects, which live as long as the process: one is known by its address.
 pub(crate) struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Color, OnTrip};
+use crate::{Check, Color, OnTrip};
 
 /// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
 #[derive(Debug, Parser)]
@@ -64,6 +64,10 @@ pub(crate) struct RunArgs {
     /// How many trips to diagnose with --on-trip skip or continue
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
+    /// Whether checkpointed blocks compute the same when they are run again: once in an early step (default), `recompute` in
+    /// every step, `recompute=N` in every Nth, or `none`
+    #[arg(long, value_name = "WHAT", value_parser = Check::parse, default_value = "once", hide_default_value = true)]
+    pub(crate) check: Check,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
     /// Run a module by name, as python -m does
     #[arg(short = 'm')]

@@ -22,7 +22,7 @@ pub use color::Color;
 pub use locale::locale;
 pub use nanscope_lang::Lang;
 pub use parse::{Parsed, Said, Task, parse};
-pub use run::{OnTrip, RunOptions};
+pub use run::{Check, OnTrip, RunOptions};
 
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {

@@ -23,6 +23,44 @@ impl OnTrip {
     }
 }
 
+/// In which steps the recomputation of checkpointed blocks is compared with their forward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// In the first step that has any.
+    #[default]
+    Once,
+    /// In that one, and whenever so many steps have passed.
+    Every(u32),
+    /// Never.
+    Never,
+}
+
+impl Check {
+    /// As it is written: `once`, `recompute`, `recompute=N`, `none`.
+    pub(crate) fn parse(text: &str) -> Result<Check, String> {
+        let wrong = || format!("expected once, recompute, recompute=N or none, got {text}");
+        match text.split_once('=') {
+            None if text == "once" => Ok(Check::Once),
+            None if text == "none" => Ok(Check::Never),
+            None if text == "recompute" => Ok(Check::Every(1)),
+            Some(("recompute", steps)) => match steps.parse() {
+                Ok(steps) if steps > 0 => Ok(Check::Every(steps)),
+                _ => Err(wrong()),
+            },
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Steps between two comparisons: 0 for one comparison only; None for none.
+    pub fn every(self) -> Option<u32> {
+        match self {
+            Check::Once => Some(0),
+            Check::Every(steps) => Some(steps),
+            Check::Never => None,
+        }
+    }
+}
+
 /// A script or a module to watch, and how. Exactly one of `script` and `module` is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOptions {
@@ -40,6 +78,8 @@ pub struct RunOptions {
     pub out: Option<String>,
     /// Trips to diagnose when the script goes on after them.
     pub diagnose_first: u32,
+    /// Steps in which recomputation is compared with forward.
+    pub check: Check,
     /// When to write colour.
     pub color: Color,
     /// Language of the report.

@@ -1,6 +1,6 @@
 //! What belongs to nanscope and what belongs to the script.
 
-use nanscope_cli::{Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
+use nanscope_cli::{Check, Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
 
 fn parsed(argv: &[&str]) -> Parsed {
     parse([&["/usr/bin/__main__.py"], argv].concat())
@@ -43,6 +43,16 @@ fn a_module_keeps_its_own_arguments() {
 }
 
 #[test]
+fn what_is_compared_and_how_often() {
+    let check = |text: &str| run(&["run", &format!("--check={text}"), "t.py"]).check;
+    assert_eq!(run(&["run", "t.py"]).check, Check::Once);
+    assert_eq!(
+        ["once", "none", "recompute", "recompute=50"].map(check).map(Check::every),
+        [Some(0), None, Some(1), Some(50)]
+    );
+}
+
+#[test]
 fn options_come_before_the_script() {
     let argv =
         ["--color", "never", "run", "--on-trip", "skip", "--json", "-", "--out=here", "--diagnose-first", "3", "t.py"];
@@ -63,6 +73,7 @@ fn what_is_wrong_is_said() {
         assert_eq!(wrong(argv), expected, "{argv:?}");
     }
     assert!(wrong(&["run", "--ontrip", "skip", "t.py"]).contains("--on-trip"));
+    assert!(wrong(&["run", "--check", "recompute=0", "t.py"]).contains("recompute=N or none, got recompute=0"));
     assert!(wrong(&["run", "--on-trip", "explode", "t.py"]).contains("stop, skip, continue"));
     assert!(wrong(&["explain", "x", "--format", "html"]).contains("text, json, markdown"));
     assert!(wrong(&["rules", "--lang", "de"]).contains("en, ko"));

@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::course::{self, Course};
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
+use crate::rules::recompute_mismatch;
 use crate::{chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
@@ -23,7 +24,7 @@ pub fn report(
 ) -> Report {
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located = if over_steps { None } else { locate(ledger, trip) };
+    let located = if over_steps || trip.where_ == Where::Recompute { None } else { locate(ledger, trip) };
     let mut report = empty(info, steps, end);
     report.verdict = verdict(trip);
     report.trip = Some(trip.into());
@@ -47,7 +48,7 @@ pub fn report(
         report.chain = chain::links(case);
         report.digits = digits::curve(case);
     } else {
-        report.origin = over_steps_origin(trip);
+        report.origin = over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip));
     }
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
@@ -77,6 +78,32 @@ fn over_steps_origin(trip: &Trip) -> Option<Origin> {
         of: 0,
         first_index: None,
         tensor: alarm.names.first().cloned(),
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
+/// The first operator whose recomputation gave something else. Every value may be finite there.
+fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let parity = ledger.parity.as_ref().filter(|_| trip.where_ == Where::Recompute)?;
+    let first = parity.first.as_ref()?;
+    Some(Origin {
+        phase: Phase::Recompute,
+        rank: trip.rank,
+        step: trip.step,
+        op: Some(first.op.clone()),
+        node: None,
+        place: recompute_mismatch::place(parity).cloned(),
+        module: first.module.clone(),
+        dtype: Some(first.now.dtype.clone()),
+        device: Some(first.now.device.clone()),
+        kind: "finite".to_owned(),
+        bad: first.differ,
+        of: first.of,
+        first_index: first.first_index.clone(),
+        tensor: None,
         inputs: vec![],
         outputs: vec![],
         reference: None,

@@ -29,6 +29,11 @@ pub(crate) fn exact(x: f64, dtype: &str) -> String {
     }
 }
 
+/// Sizes: `[4, 12, 32]`.
+pub(crate) fn shape(shape: &[u64]) -> String {
+    index(shape)
+}
+
 /// An index: `[3, 17]`, and `[]` for a scalar.
 pub(crate) fn index(index: &[u64]) -> String {
     format!("[{}]", index.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))

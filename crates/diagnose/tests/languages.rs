@@ -53,19 +53,32 @@ fn backward(node: &str, forward: Value) -> Value {
 fn diagnosed(entries: &[Value], facts: &Value, lang: Lang) -> Report {
     let mut facts = facts.clone();
     let (alarm, history) = (facts["alarm"].take(), facts.get("history").filter(|history| history.is_object()).cloned());
+    let parity = facts["parity"].take();
     let numbered = entries.iter().enumerate().map(|(index, entry)| with(entry.clone(), json!({"index": index})));
     let ledger = json!({
         "entries": numbered.collect::<Vec<_>>(), "events": 1, "operators": entries.len(), "faithful": true,
-        "method": "tape", "seconds": 0.0, "facts": facts, "history": history,
+        "method": "tape", "seconds": 0.0, "facts": facts, "history": history, "parity": parity,
     });
     let mut trip = json!({"step": 0, "rank": 0, "where": "gradient", "kind": "nan", "loss": 0.5});
     match alarm {
+        Value::Null if parity.is_object() => trip["where"] = "recompute".into(),
         Value::Null => trip["entry"] = (entries.len() - 1).into(),
         alarm => trip["alarm"] = alarm,
     }
     let ledger: Ledger = serde_json::from_value(ledger).unwrap();
     let trip: Trip = serde_json::from_value(trip).unwrap();
     report(&RunInfo::default(), &[], &trip, &ledger, None, lang)
+}
+
+/// The facts of a step whose recomputation differs: `more` is what is known of the first operator.
+fn mismatch(more: Value, twice: Value) -> Value {
+    let first = json!({
+        "op": "aten.mul.Tensor", "was": {"dtype": "float32", "shape": [4]}, "now": {"dtype": "float32", "shape": [4]},
+        "of": 4, "differ": 3, "largest": 0.25, "scale": 1.5, "first_index": [1],
+        "place": {"file": "train.py", "line": 7, "function": "loss"},
+    });
+    json!({"parity": {"blocks": 2, "pairs": 20, "differing": 5, "first": with(first, more), "twice": twice,
+        "gradient_error": 0.125}})
 }
 
 /// Rule, entries, facts.
@@ -104,6 +117,37 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
             json!({"history": {"inputs": [{"slot": 1, "dtype": "float32", "shape": [4], "batches": 20, "median": 2.0, "mad": 0.1,
                 "recent": [{"step": 0, "min": -1.0, "max": 9000.0}],
                 "odd": [{"step": 0, "sample": 2, "feature": 3, "value": 9000.0, "low": -1.5, "high": 2.5}]}]}}),
+        ),
+        ("recompute-mismatch", vec![], mismatch(json!({"random": true}), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(json!({"now": {"dtype": "float32", "shape": [8]}}), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(json!({"now": {"dtype": "float64", "shape": [4]}}), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(json!({"extra": true}), json!([]))),
+        (
+            "recompute-mismatch",
+            vec![],
+            mismatch(json!({"was": {"dtype": "float32", "shape": [4], "autocast": "bfloat16"}}), json!([])),
+        ),
+        ("recompute-mismatch", vec![], mismatch(json!({"altered": [{"name": "self", "unwritten": true}]}), json!([]))),
+        (
+            "recompute-mismatch",
+            vec![],
+            mismatch(
+                json!({"altered": [{"name": "self", "tensor": "u", "writer": "aten.add_.Tensor", "own": true}]}),
+                json!([]),
+            ),
+        ),
+        (
+            "recompute-mismatch",
+            vec![],
+            mismatch(json!({"altered": [{"name": "self", "writer": "aten.add_.Tensor", "place": place}]}), json!([])),
+        ),
+        ("recompute-mismatch", vec![], mismatch(json!({"altered": [{"name": "self"}]}), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(json!({"arguments": [["approximate", "none", "tanh"]]}), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(none(), json!([]))),
+        (
+            "recompute-mismatch",
+            vec![],
+            mismatch(none(), json!([{"name": "bn.running_mean", "largest": 0.5}, {"name": "bn.running_var"}])),
         ),
         (
             "underflow",

@@ -4,6 +4,7 @@
 //! definition, and every SIMD kernel must agree with it.
 
 pub mod census;
+mod digest;
 pub mod drift;
 pub mod dtype;
 mod element;
@@ -16,6 +17,7 @@ mod tally;
 pub mod view;
 
 pub use census::{Census, census};
+pub use digest::digest;
 pub use drift::{Drift, drift};
 pub use dtype::Dtype;
 pub use format::Format;

@@ -93,11 +93,14 @@ def record(
         if carries:
             for carry in carries:
                 carry.before_backward()
+        recorder.in_backward = True
         try:
             result = function(*args, **kwargs)
         except Exception:
             event.failed = True
             raise
+        finally:
+            recorder.in_backward = False
         if carries:
             for carry in carries:
                 carry.after_backward()

@@ -66,6 +66,7 @@ class Recorder(_core.Recording):
         self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
         self.kept = False  # the present tape belongs to a trip
         self.backwards = 0  # since the last step
+        self.in_backward = False  # backward is running
         self.backward_serial = 0  # of the last backward or grad event
         self.optimizers_seen: bool | None = None  # whether the program has an optimizer; None: nobody has looked
         self.closure_of: Any = None

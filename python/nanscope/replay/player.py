@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -38,20 +38,28 @@ class Player:
         if tape.overflow:
             raise Unplayable("the step has more top-level events than a tape holds")
 
-    def play(self, around: Any, parameters: list[torch.Tensor]) -> None:
-        """Runs every event inside `around(event)`, a context manager that watches operators."""
+    def play(self, around: Any, parameters: list[torch.Tensor], over: Callable[[], None] | None = None) -> None:
+        """Runs every event inside `around(event)`, a context manager that watches operators. `over` is called at the end,
+        before anything is put back."""
         with kept(parameters, self.optimizers, self.scalers, self.events, self.tape), quiet():
-            for event in self.events:
-                try:
-                    self._run(event, around)
-                except Unplayable:
-                    raise
-                except Exception as error:  # noqa: BLE001 - the program's own call, which may raise anything
-                    self.error = error
-                    if not event.failed:
-                        self.problems.append(f"a replayed call failed: {type(error).__name__}: {error}")
-                    break
-            self.gradients = {id(p): p.grad for p in parameters}
+            try:
+                self._play(around)
+                self.gradients = {id(p): p.grad for p in parameters}
+            finally:
+                if over is not None:
+                    over()
+
+    def _play(self, around: Any) -> None:
+        for event in self.events:
+            try:
+                self._run(event, around)
+            except Unplayable:
+                raise
+            except Exception as error:  # noqa: BLE001 - the program's own call, which may raise anything
+                self.error = error
+                if not event.failed:
+                    self.problems.append(f"a replayed call failed: {type(error).__name__}: {error}")
+                break
 
     def _run(self, event: Event, around: Any) -> None:
         args, kwargs = self._decode(event.args), self._decode(event.kwargs)

@@ -228,9 +228,9 @@ class Tracer(TorchDispatchMode):
         module = self._modules[-1] if self._modules else None
         if node is None:
             return found, module, self._phase
-        if found is None:
-            return None, None, "backward"
         recompute = torch.is_grad_enabled() and (checkpoint or function)
+        if found is None:  # a block made of torch's own modules has no line of its own
+            return (None, module, "recompute") if recompute and checkpoint else (None, None, "backward")
         if recompute or checkpoint:
             return found, module, "recompute"
         return found, module, "backward" if function or not hook else "hook"

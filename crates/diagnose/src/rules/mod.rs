@@ -114,7 +114,7 @@ macro_rules! rule {
 
 macro_rules! rules {
     ($($file:ident :: $name:ident),+ $(,)?) => {
-        $(mod $file;)+
+        $(pub(crate) mod $file;)+
 
         /// Every rule, in order of id.
         pub fn all() -> &'static [&'static dyn Rule] {
@@ -149,6 +149,7 @@ rules! {
     optimizer_epsilon::OptimizerEpsilon,
     outlier_input::OutlierInput,
     poisoned_state::PoisonedState,
+    recompute_mismatch::RecomputeMismatch,
     single_element_spread::SingleElementSpread,
     singular_matrix::SingularMatrix,
     underflow::Underflow,

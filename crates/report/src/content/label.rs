@@ -81,6 +81,20 @@ fn writes(origin: &Origin) -> bool {
     matches!(op, "fill_" | "copy_" | "zero_" | "set_" | "normal_" | "uniform_")
 }
 
+/// What stands under the line of an operator that gave something else the second time.
+pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
+    let Origin { bad, of, .. } = origin;
+    if *bad == 0 || *of == 0 {
+        return lang.pick("run again, this is not what it was", "다시 실행했을 때의 결과가 처음과 다름").to_owned();
+    }
+    let values = lang.pick(count(*of, "value"), format!("값 {of}개"));
+    say!(
+        lang,
+        "run again, {bad} of {values} compared are others",
+        "다시 실행했을 때 비교한 {values} 중 {bad}개가 처음과 다름"
+    )
+}
+
 /// For a tensor that arrived bad: `the first is in row 3 of 32`. None where shape or index are unknown.
 pub(crate) fn row(origin: &Origin, lang: Lang) -> Option<String> {
     let row = *origin.first_index.as_ref()?.first()?;

@@ -48,6 +48,8 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
             add(lang.pick("digits", "자릿수"), digits(point, lang));
         }
         add(lang.pick("where", "위치"), place(origin, lang));
+    } else if let Some(origin) = report.parted() {
+        add(lang.pick("where", "위치"), place(origin, lang));
     }
     if let Some(summary) = &report.trip {
         add(lang.pick("seen", "감지"), trip(summary, report.run.world_size, lang));

@@ -1,7 +1,10 @@
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{Place, Report};
 
-use super::{label::label, trip::what};
+use super::{
+    label::{label, parted},
+    trip::what,
+};
 
 /// The line that a report is about, and what is said under it.
 pub(crate) struct Spot<'a> {
@@ -16,5 +19,8 @@ pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
         return Some(Spot { place: origin.place.as_ref(), label: label(origin, lang) });
     }
     let trip = report.trip.as_ref()?;
+    if let Some(origin) = report.parted() {
+        return Some(Spot { place: origin.place.as_ref(), label: parted(origin, lang) });
+    }
     Some(Spot { place: Some(trip.place.as_ref()?), label: what(trip, lang) })
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{History, Num};
+use super::{History, Num, Parity};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Ledger {
     /// The replay once more in float64; absent where that was not done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub whole: Option<Whole>,
+    /// What recomputation gave beside the forward pass. Absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parity: Option<Parity>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

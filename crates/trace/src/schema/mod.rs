@@ -6,6 +6,7 @@ mod history;
 mod inputs;
 mod ledger;
 mod num;
+mod parity;
 mod report;
 mod run;
 
@@ -13,5 +14,6 @@ pub use history::{Alarm, AlarmKind, Baseline, History, PastStep, ScaleChange};
 pub use inputs::{Batch, Constant, InputHistory, Odd};
 pub use ledger::{Arg, Compared, Counts, Drift, Entry, Ledger, Phase, Place, Reference, Source, Whole};
 pub use num::Num;
+pub use parity::{Altered, Difference, Parity, Side, Twice};
 pub use report::*;
 pub use run::{End, Note, RunInfo, StepRecord, Trip, Where};

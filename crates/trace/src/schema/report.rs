@@ -54,6 +54,11 @@ impl Report {
     pub fn born(&self) -> Option<&Origin> {
         self.origin.as_ref().filter(|origin| origin.kind != "finite")
     }
+
+    /// The origin, where an operator gave something else the second time.
+    pub fn parted(&self) -> Option<&Origin> {
+        self.origin.as_ref().filter(|origin| self.verdict == Verdict::Mismatch && origin.op.is_some())
+    }
 }
 
 /// The run that the report is about.
@@ -139,9 +144,10 @@ pub struct Origin {
     pub dtype: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub device: Option<String>,
-    /// `nan` or `inf`; `finite` where something else is at fault: then no operator, tensor or number is told.
+    /// `nan` or `inf`; `finite` where something else is at fault. Then no tensor is told, and an operator only where two
+    /// executions of it differ.
     pub kind: String,
-    /// Bad elements.
+    /// Bad elements; of a `mismatch`, those that differ.
     pub bad: u64,
     /// Elements in all.
     pub of: u64,

@@ -1,0 +1,87 @@
+//! A number that stands for the bytes of a tensor.
+
+use std::ops::ControlFlow;
+
+use crate::layout::Order;
+use crate::view::View;
+
+const START: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Odd, so that multiplying loses nothing: two tensors that differ in one number never have one digest.
+const FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// 64 bits that two tensors of one type and shape share when they hold the same bytes in row-major order, however each
+/// lies in memory. Different bytes share them by chance once in 2^64. The shape is not part of it; -0 is not 0, and a
+/// NaN is its payload.
+pub fn digest(view: &View) -> u64 {
+    match view.dtype().part().size() {
+        1 => fold::<u8>(view),
+        2 => fold::<u16>(view),
+        4 => fold::<u32>(view),
+        _ => fold::<u64>(view),
+    }
+}
+
+/// One number at a time: how a strided tensor is cut into blocks makes no difference.
+fn fold<T: Copy + Into<u64>>(view: &View) -> u64 {
+    let mut state = START;
+    let repeat = view.blocks::<T>(Order::Logical, |block| {
+        for &bits in block {
+            state = mixed(state ^ bits.into());
+        }
+        ControlFlow::Continue(())
+    });
+    debug_assert_eq!(repeat, 1, "logical order visits every element");
+    mixed(state ^ view.len() as u64)
+}
+
+fn mixed(state: u64) -> u64 {
+    let product = state.wrapping_mul(FACTOR);
+    product ^ (product >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dtype;
+
+    fn of(data: &[f32], shape: &[usize], strides: &[usize]) -> u64 {
+        // SAFETY: each caller stays inside `data`.
+        digest(&unsafe { View::new(data.as_ptr().cast(), Dtype::Float32, shape, strides) })
+    }
+
+    #[test]
+    fn a_transposed_tensor_is_read_in_the_order_of_its_indices() {
+        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0], &[2, 2], &[1, 2]), of(&[1.0, 3.0, 2.0, 4.0], &[2, 2], &[2, 1]));
+        assert_eq!(of(&[1.0, 2.0], &[2, 2], &[0, 1]), of(&[1.0, 2.0, 1.0, 2.0], &[4], &[1]));
+    }
+
+    #[test]
+    fn one_bit_anywhere_changes_it() {
+        let data = [0.5f32; 1000];
+        let plain = of(&data, &[1000], &[1]);
+        for index in [0, 1, 499, 999] {
+            let mut other = data;
+            other[index] = f32::from_bits(0.5f32.to_bits() ^ 1);
+            assert_ne!(of(&other, &[1000], &[1]), plain, "{index}");
+        }
+        assert_ne!(of(&data[..999], &[999], &[1]), plain);
+    }
+
+    #[test]
+    fn order_and_signs_of_zero_count() {
+        assert_ne!(of(&[1.0, 2.0], &[2], &[1]), of(&[2.0, 1.0], &[2], &[1]));
+        assert_ne!(of(&[0.0], &[1], &[1]), of(&[-0.0], &[1], &[1]));
+        assert_eq!(of(&[], &[0], &[1]), of(&[], &[3, 0], &[1, 1]));
+    }
+
+    #[test]
+    fn every_size_is_read() {
+        let bytes: Vec<u8> = (0..48).collect();
+        let found: Vec<u64> = [Dtype::Bool, Dtype::Float16, Dtype::Float32, Dtype::Int64, Dtype::Complex128]
+            .map(|dtype| digest(&View::of_bytes(&bytes, dtype)))
+            .to_vec();
+        for (at, one) in found.iter().enumerate() {
+            assert!(!found[..at].contains(one), "{at}");
+        }
+    }
+}

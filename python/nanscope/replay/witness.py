@@ -1,0 +1,319 @@
+"""A tracer that remembers what every operator of forward and recomputation read and gave: digests, and a sample of values.
+
+It also sees to it that a replay leaves nothing behind: what the program writes into memory that was there before, is put
+back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from nanscope import _core
+from nanscope.capture.event import Event
+from nanscope.capture.lines import is_user
+from nanscope.capture.recomputed import Seen
+from nanscope.capture.recorder import flatten, storage_id
+from nanscope.replay.operators import Operator
+from nanscope.replay.tracer import BACKWARD_CODE, RUN_CODE, Tracer
+from nanscope.replay.values import readable
+
+Tensor = torch.Tensor
+SAMPLE = 4096  # elements of a result that are kept; every so-many-th of a larger one
+SAMPLES_MAX_BYTES = 256 << 20
+_TOLD = (bool, int, float, str)
+_seeded = torch.Tag.nondeterministic_seeded
+
+
+class Value:
+    """One tensor as it was: what it holds by its digest (`None`: unreadable), and every `stride`-th element."""
+
+    __slots__ = ("device", "digest", "dtype", "name", "shape", "storage", "stride", "values")
+
+    def __init__(self, name: str, tensor: Tensor) -> None:
+        self.name = name
+        self.dtype = tensor.dtype
+        self.shape = tuple(tensor.shape)
+        self.device = str(tensor.device)
+        self.storage = storage_id(tensor)
+        dense = readable(tensor)
+        self.digest = None if dense is None else _core.digest(dense)
+        self.stride = 1
+        self.values: Tensor | None = None
+
+    def keep(self, tensor: Tensor) -> int:
+        """Takes the sample; returns its bytes."""
+        dense = readable(tensor)
+        if dense is None or dense.numel() == 0:
+            return 0
+        self.stride = -(-dense.numel() // SAMPLE)
+        self.values = dense.detach().reshape(-1)[:: self.stride].clone()
+        return self.values.numel() * self.values.element_size()
+
+
+def largest(was: Value, now: Value) -> float | None:
+    """Largest difference between two samples of one shape; `None` where there is none to tell."""
+    if was.values is None or now.values is None or was.shape != now.shape:
+        return None
+    found = (was.values.double() - now.values.double()).abs().max().item()
+    return found if math.isfinite(found) else None
+
+
+class Call:
+    """One operator as it ran. `outer` is the line that has the block run again, where there is one."""
+
+    __slots__ = (
+        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "op", "outer", "outputs",
+        "overwrites", "place", "random", "segment", "state",
+    )  # fmt: skip
+
+    index: int
+    entry: int | None
+    outputs: list[Value]
+
+    def __init__(self, op: Operator, place: Any, module: Any, inputs: list[Value], again: bool) -> None:
+        self.op = op.name
+        self.place = place
+        self.module = module
+        self.inputs = inputs
+        self.again = again
+        self.overwrites = op.overwrites
+        self.entry = None
+        self.outputs = []
+        self.state: list[tuple[Tensor, int | None, Value]] = []  # outside tensors written: digest before, value after
+        self.outer: Any = None
+        self.anchor: int | None = None  # recompute: sequence number of the backward node that asked for it
+        self.segment = -1
+        self.arguments: dict[str, str] = {}
+        self.random = False
+        self.autocast: str | None = None
+        self.event: Event | None = None
+
+    def repeats(self, forward: Call) -> bool:
+        """Whether it may be the recomputation of `forward`, of whose place and module it knows only what lies in the block."""
+        return (
+            self.op == forward.op
+            and (self.module is None or self.module is forward.module)
+            and (self.place in (None, self.outer) or self.place == forward.place)
+        )
+
+
+class Casting(TorchFunctionMode):
+    """Which autocast format is in force at a call. Below the dispatcher, where a tracer looks, it no longer can be seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.format: str | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.format = None
+        for device in ("cuda", "cpu"):
+            if torch.is_autocast_enabled(device):
+                self.format = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+                break
+        return func(*args, **(kwargs or {}))
+
+
+class Witness(Tracer):
+    """`calls` in order, forward and recomputation alike; `writes` of each storage as `(number of calls so far, op, place)`."""
+
+    def __init__(self, empties: dict[int, Any], base: str, seen: Seen) -> None:
+        super().__init__(empties, base)
+        self.calls: list[Call] = []
+        self.segments = 0
+        self.started: dict[int, int] = {}  # sequence number -> number of calls when a node with it was there first
+        self.writes: dict[int, list[tuple[int, str, Any]]] = {}
+        self.settled: list[tuple[Call, Tensor, float | None]] = []  # see Witness._settle
+        self._seen = seen
+        self._answer: Any = None
+        self._own: set[int] = set()  # storages that this replay has made
+        self._saved: dict[int, tuple[Tensor, Tensor, Any]] = {}
+        self._generators: dict[int, tuple[Any, Any]] = {}
+        self._open: Call | None = None  # the last recomputed call, if no backward operator came after it
+        self._kept = 0
+        self._casting = Casting()
+
+    @contextlib.contextmanager
+    def around(self, event: Event, args: Any, kwargs: Any) -> Iterator[None]:
+        with self._casting, super().around(event, args, kwargs):
+            yield
+        if event.kind in ("backward", "grad"):
+            self._settle()
+
+    def put_back(self) -> None:
+        """What the player knows nothing of: memory from before the replay that was written, generators that were used. To
+        be called before the player puts back what it has changed itself."""
+        with torch.no_grad():
+            for tensor, copy, versions in self._saved.values():
+                tensor.data.copy_(copy)
+                versions.__exit__(None, None, None)
+        for generator, state in self._generators.values():
+            generator.set_state(state)
+        self._saved.clear()
+        self._generators.clear()
+
+    # ---- operators
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        op = self._known.of(func)
+        node = torch._C._current_autograd_node()
+        place, module, phase = super()._where(node)
+        if place is not None and phase in ("backward", "hook") and torch.is_grad_enabled() and self._is_again(node):
+            phase = "recompute"  # in a hook that unpacks what was saved
+        self._answer = place, module, phase
+        targets = _targets(op, args, kwargs)
+        self._protect(targets, kwargs)
+        again = phase == "recompute" and self._is_again(node)
+        call = None
+        if not op.is_view and not op.allocates and (again or (node is None and phase == "forward")):
+            here = place or (self._event.place if node is None and self._event is not None else None)
+            call = Call(op, here, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
+            call.outer = self._outer(node)
+            call.event = self._event
+            call.autocast = self._casting.format
+            call.arguments = _arguments(op, args, kwargs)
+            call.random = _seeded in func.tags and not _certain(call.arguments)
+        elif node is not None and not again and not op.is_view:
+            self._open = None
+        if node is None or torch.is_grad_enabled():
+            self.started.setdefault(torch._C._autograd._get_sequence_nr() - 1, len(self.calls))
+        before = [Value(name, t).digest for name, t in targets] if call is not None else []
+        entries = len(self.entries)
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        made: list[Tensor] = []
+        flatten(result, made)
+        for tensor in made:
+            self._keep(tensor)
+            if not op.is_view and not any(tensor is t for _, t in targets):
+                self._own.add(storage_id(tensor))
+        for _, tensor in targets:
+            self.writes.setdefault(storage_id(tensor), []).append((len(self.calls), op.name, place))
+        if call is not None:
+            call.entry = entries if len(self.entries) > entries else None
+            self._give(call, targets, before, made, node)
+        return result
+
+    def _where(self, node: Any) -> Any:
+        return self._answer
+
+    def _give(self, call: Call, targets: list[Any], before: list[Any], made: list[Tensor], node: Any) -> None:
+        """What a call has given, and where it stands among the others."""
+        for (name, tensor), old in zip(targets, before, strict=True):
+            value = Value(name, tensor)
+            if storage_id(tensor) in self._own:
+                call.outputs.append(self._sampled(value, tensor))
+            else:
+                call.state.append((tensor, old, self._sampled(value, tensor)))
+        known = {id(t) for _, t in targets}
+        for i, tensor in enumerate(made):
+            if id(tensor) not in known:
+                call.outputs.append(self._sampled(Value(f"out{i or ''}", tensor), tensor))
+        call.index = len(self.calls)
+        if call.again:
+            call.anchor = node._sequence_nr()
+            if self._open is None or self._open.anchor != call.anchor:
+                self.segments += 1
+            call.segment = self.segments - 1
+            self._open = call
+        self.calls.append(call)
+
+    def _sampled(self, value: Value, tensor: Tensor) -> Value:
+        if self._kept < SAMPLES_MAX_BYTES:
+            self._kept += value.keep(tensor)
+        return value
+
+    def _is_again(self, node: Any) -> bool:
+        """A backward under `create_graph` records gradients too; only who has asked for it himself recomputes."""
+        nodes = self._seen.nodes
+        return node is not None and nodes is not None and node._sequence_nr() in nodes
+
+    def _outer(self, node: Any) -> Any:
+        """In forward: the line that called torch's checkpoint. In a recomputation by hand: the line of its backward."""
+        frame: Any = sys._getframe(2)
+        last = caller = None
+        checkpoint = False
+        while frame is not None:
+            code = frame.f_code
+            if code is RUN_CODE or (code is BACKWARD_CODE and node is not None):
+                break
+            if is_user(code):
+                last = (code, frame.f_lasti, frame.f_lineno)
+                caller = caller or (last if checkpoint else None)
+            elif code.co_filename.endswith("torch/utils/checkpoint.py"):
+                checkpoint = True
+            frame = frame.f_back
+        if node is not None:
+            return None if checkpoint else last
+        return caller or (self._event.place if checkpoint and self._event is not None else None)
+
+    # ---- nothing is left behind
+
+    def _protect(self, targets: list[tuple[str, Tensor]], kwargs: Any) -> None:
+        for _, tensor in targets:
+            key = storage_id(tensor)
+            if key not in self._own and id(tensor) not in self._saved:
+                versions = torch.autograd._unsafe_preserve_version_counter(tensor)  # type: ignore[attr-defined]
+                versions.__enter__()
+                self._saved[id(tensor)] = (tensor, tensor.detach().clone(), versions)
+        generator = kwargs.get("generator")
+        if generator is not None and id(generator) not in self._generators:
+            self._generators[id(generator)] = (generator, generator.get_state())
+
+    def _settle(self) -> None:
+        """A backward pass is over: which tensors from outside did it leave other than forward did, having moved them?"""
+        forward: dict[int, Value] = {}
+        moved: dict[int, tuple[Call, Tensor]] = {}
+        fresh: set[tuple[int, int]] = set()  # overwritten in this segment first: a scratch memory
+        for call in self.calls:
+            for tensor, old, new in call.state:
+                key = id(tensor)
+                if not call.again:
+                    forward[key] = new
+                elif call.overwrites:
+                    fresh.add((call.segment, key))
+                elif key in forward and old != new.digest and (call.segment, key) not in fresh:
+                    moved.setdefault(key, (call, tensor))
+        for key, (call, tensor) in moved.items():
+            now = Value("", tensor)
+            if tensor.is_floating_point() and now.digest != forward[key].digest:
+                now.keep(tensor)
+                self.settled.append((call, tensor, largest(forward[key], now)))
+
+
+def _targets(op: Operator, args: Any, kwargs: Any) -> list[tuple[str, Tensor]]:
+    """Tensors that an operator writes into."""
+    if not op.writes and not op.silent:
+        return []
+    found: list[tuple[str, Tensor]] = []
+    for name, write, value in op._pairs(args, kwargs):
+        if write or name in op.silent:
+            listed = value if isinstance(value, (tuple, list)) else [value]
+            found += [(name, v) for v in listed if isinstance(v, Tensor)]
+    return found
+
+
+def _inputs(op: Operator, args: Any, kwargs: Any) -> list[tuple[str, Tensor]]:
+    return [(name, t) for name, t in op.tensors(args, kwargs) if name not in op.silent]
+
+
+def _arguments(op: Operator, args: Any, kwargs: Any) -> dict[str, str]:
+    """Arguments that are numbers or words, those left at their default among them."""
+    found = {a.name: str(a.default_value) for a in op.func._schema.arguments if isinstance(a.default_value, _TOLD)}
+    for name, _, value in op._pairs(args, kwargs):
+        if isinstance(value, _TOLD) or (type(value) is list and not any(isinstance(v, Tensor) for v in value)):
+            found[name] = str(value)
+    return found
+
+
+def _certain(arguments: dict[str, str]) -> bool:
+    """An operator that may draw random numbers, told to draw none."""
+    return any(arguments.get(name) in ("0", "0.0") for name in ("p", "dropout_p", "dropout")) or (
+        arguments.get("train") == "False"
+    )

@@ -527,8 +527,12 @@ class Recording:
     """
     def __new__(cls, /, tape: Any, asks: dict) -> Recording:
         """
-        `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
+        `tape` is where events go. `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
         `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
+        """
+    def aside(self, /, function: Any, args: tuple) -> Any:
+        """
+        Calls `function` with recording off.
         """
     def batch_places(self, /) -> list[tuple[int, int]]:
         """
@@ -620,6 +624,11 @@ class Recording:
     def pin(self, /, event: Event) -> None:
         """
         Puts an event on the tape. A full tape is marked and takes no more.
+        """
+    def plain(self, /, values: Any) -> bool:
+        """
+        True when none of the values brings a `__torch_function__` of its own: tensors and parameters of torch's own types,
+        and None.
         """
     def producer(self, /, tensor: Any) -> Made | None:
         """

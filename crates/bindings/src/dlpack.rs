@@ -1,6 +1,6 @@
 //! Where a tensor lies, in one call of C: the exchange interface of DLPack 1.2, which torch offers from 2.10 on.
 //!
-//! Layouts as in `dlpack.h` (https://github.com/dmlc/dlpack). Only the two oldest parts of it are read.
+//! Layouts as in `dlpack.h` (<https://github.com/dmlc/dlpack>). Only the two oldest parts of it are read.
 
 use std::ffi::{c_int, c_void};
 

@@ -277,10 +277,6 @@ def _is_grad_getter(event: Any) -> bool:
     return getattr(event.target, "__name__", "") == "__get__"
 
 
-def _plain(values: Any) -> bool:
-    return all(v is None or type(v) is Tensor or type(v) is torch.nn.Parameter for v in values)
-
-
 def _install_shortcut(mode: Functions) -> Callable[[], None]:
     """torch hands a function written in Python to a mode through `handle_torch_function`, which costs more than recording it.
     Where ours is the only mode and no argument brings its own, the mode is called at once."""
@@ -289,8 +285,10 @@ def _install_shortcut(mode: Functions) -> Callable[[], None]:
     originals: list[Any] = [m.handle_torch_function for m in homes]
     original: Any = originals[0] if originals else None
 
+    plain = mode.recorder.plain
+
     def handle_torch_function(api: Any, relevant: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if depth() == 1 and _plain(relevant):
+        if depth() == 1 and plain(relevant):
             top = pop()
             try:
                 if top is mode:

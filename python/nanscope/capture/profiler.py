@@ -21,23 +21,11 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> Any:
-        if not recorder.live():
-            return enter(self)
-        popped = recorder.enter()
-        try:
-            return enter(self)
-        finally:
-            recorder.leave(popped)
+        return recorder.aside(enter, (self,))
 
     @functools.wraps(leave)
     def __exit__(self: Any, *error: Any) -> Any:
-        if not recorder.live():
-            return leave(self, *error)
-        popped = recorder.enter()
-        try:
-            return leave(self, *error)
-        finally:
-            recorder.leave(popped)
+        return recorder.aside(leave, (self, *error))
 
     record_function.__enter__ = __enter__  # type: ignore[method-assign]
     record_function.__exit__ = __exit__  # type: ignore[method-assign]

@@ -33,10 +33,9 @@ class Seen:
 
 
 def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
-    """Patches `torch.enable_grad` and `torch.set_grad_enabled`: without one of them nothing can be recomputed in backward,
-    be it by torch's own checkpoint functions or by hand. Neither is called often."""
+    """Patches `torch.enable_grad`: what is recomputed in backward, by torch's own checkpoint functions or by hand, is recorded
+    below it. (`torch.set_grad_enabled(True)` would do as well and is not seen: torch's optimizers call it at every step.)"""
     enter = torch.enable_grad.__enter__
-    init = torch.set_grad_enabled.__init__
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> None:
@@ -44,17 +43,9 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
         if recorder.in_backward or seen.nodes is not None:
             seen.enabled()
 
-    @functools.wraps(init)
-    def __init__(self: Any, mode: bool) -> None:
-        init(self, mode)
-        if mode and (recorder.in_backward or seen.nodes is not None):
-            seen.enabled()
-
     torch.enable_grad.__enter__ = __enter__  # type: ignore[method-assign]
-    torch.set_grad_enabled.__init__ = __init__  # type: ignore[method-assign]
 
     def uninstall() -> None:
         torch.enable_grad.__enter__ = enter  # type: ignore[method-assign]
-        torch.set_grad_enabled.__init__ = init  # type: ignore[method-assign]
 
     return uninstall

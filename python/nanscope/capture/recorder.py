@@ -38,6 +38,7 @@ class Recorder(_core.Recording):
     def __new__(cls) -> Self:
         asks = {
             "tensor": Tensor,
+            "parameter": torch.nn.Parameter,
             "atoms": ATOMS,
             "flatten": flatten,
             "pop": _C._pop_torch_function_stack,
@@ -139,7 +140,12 @@ class Recorder(_core.Recording):
             self.tape = Tape()
             self.kept = False
         else:
-            self.tape.clear()
+            tape = self.tape
+            tape.events.clear()
+            tape.held.clear()
+            tape.fresh.clear()
+            if tape.read or tape.storages or tape.originals or tape.unsafe or tape.overflow:
+                tape.clear()
         self.roots.clear()
         if self.backward_done:
             self.updated.clear()
@@ -185,7 +191,7 @@ class Recorder(_core.Recording):
         `params = {k: (p - lr * g).detach().requires_grad_() ...}`. With an optimizer about, new leaves are something else (the
         inner loop of MAML, an adversarial input)."""
         if self.optimizers_seen is None:
-            self.optimizers_seen = any(isinstance(o, torch.optim.Optimizer) for o in gc.get_objects())
+            self.optimizers_seen = any(issubclass(type(o), torch.optim.Optimizer) for o in gc.get_objects())
         if self.optimizers_seen:
             return False
         fresh = self.leaves_since(self.backward_serial)

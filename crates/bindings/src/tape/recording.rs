@@ -58,6 +58,7 @@ const INPUTS_MAX: usize = 16;
 /// What is asked of torch at every event.
 struct Torch {
     tensor: Py<PyAny>,
+    parameter: Py<PyAny>,
     /// Types that hold no tensor and are passed by.
     atoms: Vec<usize>,
     flatten: Py<PyAny>,
@@ -94,7 +95,7 @@ impl Slot {
 
 #[pymethods]
 impl Recording {
-    /// `tape` is where events go. `asks` are torch's answers by name: `tensor`, `atoms`, `flatten`, `pop`, `push`,
+    /// `tape` is where events go. `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
     /// `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
     #[new]
     fn new(tape: Py<PyAny>, asks: &Bound<'_, PyDict>) -> PyResult<Self> {
@@ -105,6 +106,7 @@ impl Recording {
         };
         let torch = Torch {
             tensor: ask("tensor")?,
+            parameter: ask("parameter")?,
             atoms: ask("atoms")?
                 .bind(py)
                 .try_iter()?
@@ -271,6 +273,35 @@ impl Recording {
         Ok(())
     }
 
+    /// Calls `function` with recording off.
+    fn aside<'py>(
+        &self,
+        py: Python<'py>,
+        function: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if !self.live() {
+            return function.call1(args);
+        }
+        let popped = self.enter(py)?;
+        let result = function.call1(args);
+        self.leave(py, popped)?;
+        result
+    }
+
+    /// True when none of the values brings a `__torch_function__` of its own: tensors and parameters of torch's own types,
+    /// and None.
+    fn plain(&self, values: &Bound<'_, PyAny>) -> PyResult<bool> {
+        for value in values.try_iter()? {
+            let value = value?;
+            let kind = value.get_type_ptr().cast();
+            if kind != self.torch.tensor.as_ptr() && kind != self.torch.parameter.as_ptr() && !value.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// A new event with the settings in force now. It is on no tape yet.
     #[pyo3(signature = (kind, target, random=false))]
     fn event<'py>(
@@ -282,7 +313,9 @@ impl Recording {
     ) -> PyResult<Bound<'py, Event>> {
         let torch = &self.torch;
         let grad_mode: bool = torch.grad_enabled.bind(py).call0()?.is_truthy()?;
-        let hooks = torch.saved_hooks.bind(py).call0()?;
+        // What backward saves is its own affair.
+        let backward = kind.as_any().eq(intern!(py, "backward"))?;
+        let hooks = if backward { None } else { Some(torch.saved_hooks.bind(py).call0()?) };
         Bound::new(
             py,
             Event {
@@ -300,7 +333,7 @@ impl Recording {
                     None
                 },
                 random: if random { Some(self.random(py)?) } else { None },
-                saved_hooks: (!hooks.is_none()).then(|| hooks.unbind()),
+                saved_hooks: hooks.filter(|hooks| !hooks.is_none()).map(Bound::unbind),
                 ..Event::default()
             },
         )

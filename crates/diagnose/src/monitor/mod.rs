@@ -58,13 +58,16 @@ pub struct Signals<'a> {
     pub carried: bool,
 }
 
+/// A loss below this has been learned: that its gradients are 0 is no fault.
+const LEARNED: f64 = 1e-7;
+
 impl Signals<'_> {
     fn learns(&self) -> bool {
         self.lr != Some(0.0)
     }
 
     fn has_loss(&self) -> bool {
-        self.loss.is_some_and(|loss| loss.is_finite() && loss != 0.0)
+        self.loss.is_some_and(|loss| loss.is_finite() && loss.abs() > LEARNED)
     }
 
     /// Every gradient was read, and there is not one number other than 0 in them.

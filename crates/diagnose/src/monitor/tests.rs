@@ -255,8 +255,8 @@ proptest! {
     }
 
     #[test]
-    fn growth_from_any_scale_is_told(
-        scale in -100.0..100.0f64,
+    fn growth_from_any_scale_above_one_is_told(
+        scale in 0.0..100.0f64,
         factor in 3.0..30.0f64,
         before in 0..80usize,
         jitter in 0.0..0.2f64,
@@ -287,5 +287,16 @@ proptest! {
             prop_assert_eq!(format!("{:?}", first.observe(&signals)), format!("{:?}", second.observe(&signals)));
         }
         prop_assert_eq!(format!("{:?}", first.history()), format!("{:?}", second.history()));
+    }
+}
+
+#[test]
+fn spikes_of_a_loss_that_has_been_learned_are_no_divergence() {
+    let series = |at: usize| if at < 80 { 1e-8 } else { 1e-8 * 3f64.powi(at as i32 - 80) };
+    let mut monitor = Monitor::new();
+    for at in 0..96 {
+        let loss = series(at);
+        let told = monitor.observe(&Signals { step: at as u64, ..step(loss, loss * 10.0) });
+        assert_eq!(told, None, "at step {at} with a loss of {loss}");
     }
 }

@@ -4,7 +4,9 @@
 //! - it rose in at least 10 of the latest 12 steps;
 //! - it is at least 10 times the highest level that was ever held for three steps in a row before those 12, which warm-up
 //!   bumps, single bad batches and a loss that had come down to 1e-9 do not reach;
-//! - it is at least 1e4 times the median of all remembered steps before those 12.
+//! - it is at least 1e4 times the median of all remembered steps before those 12;
+//!
+//! and the loss is at least 1e3: Adam on data that it knows by heart, at a loss of 1e-8, leaps to 10 now and then and comes back.
 //!
 //! So growth of a factor of 2.2 a step or more is seen within 15 steps, growth of 1.25 within 75. Slower growth is left to
 //! the trip on a value that is not finite.
@@ -21,6 +23,8 @@ use super::record::Record;
 pub(super) const WINDOW: usize = 12;
 /// Rises among them.
 const RISES: u32 = 10;
+/// Below this a loss is none to worry about, whatever it was before.
+const FLOOR: f64 = 1e3;
 /// Over the median.
 const FAR: f64 = 1e4;
 /// Over the highest level held before.
@@ -50,6 +54,9 @@ impl Trend {
 
     pub(super) fn alarm(&mut self, signals: &Signals, record: &Record) -> Option<Alarm> {
         if self.given || !self.loss.grows() || !self.norm.grows() {
+            return None;
+        }
+        if self.loss.latest() < FLOOR {
             return None;
         }
         // Rarely reached: a median costs some microseconds.

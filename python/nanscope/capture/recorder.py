@@ -223,7 +223,7 @@ def storage_id(tensor: Tensor) -> int:
     """Identity of the memory behind a tensor."""
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # sparse, functional wrappers: no storage of their own
+    except RuntimeError:  # sparse tensors, functional wrappers: no storage of their own
         return -id(tensor)
 
 

@@ -8,14 +8,13 @@ from typing import Any
 import torch
 
 from nanscope.replay import values
-from nanscope.replay.operators import Operator
+from nanscope.replay.operators import REFUSED, Operator
 
 Tensor = torch.Tensor
 COPY_MAX = 4 << 20  # elements of an in-place target that are kept for the float64 execution
 _RANDOM = ("dropout", "rand", "normal", "bernoulli", "multinomial", "uniform", "exponential", "poisson")
 _LINEAR = ("linalg_", "_linalg_", "inverse", "cholesky")
 CONDITION_MAX = 1 << 20  # elements of matrices that are decomposed to explain
-_REFUSED = (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError)
 
 
 def copies(op: Operator, args: Any, kwargs: Any) -> Any:
@@ -103,7 +102,7 @@ def _saved(node: Any) -> list[tuple[str, Tensor]]:
         if name.startswith("_saved_"):
             try:
                 value = getattr(node, name)
-            except _REFUSED:  # freed, or changed in place since
+            except REFUSED:  # freed, or changed in place since
                 continue
             if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
                 found.append((name.removeprefix("_saved_"), value))
@@ -118,7 +117,7 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
         return None  # the target was not copied, and must not be written twice
     try:
         result = op.func(*_map(args, _wide), **_map(kwargs, _wide))
-    except _REFUSED:  # no float64 kernel, or an argument that cannot be widened
+    except REFUSED:  # no float64 kernel, or an argument that cannot be widened
         return None
     written = (
         op.results(_map(args, _wide), _map(kwargs, _wide), result) if not op.writes else op.results((), {}, result)

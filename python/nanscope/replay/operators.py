@@ -23,6 +23,9 @@ _ALLOCATES = {
 _FILLS = {"fill_", "zero_", "fill", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "copy_",
           "normal_", "uniform_", "bernoulli_", "exponential_", "rand_like", "randn_like"}  # fmt: skip
 
+# What torch raises for an operator that has no kernel for the arguments at hand.
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError)
+
 
 class Operator:
     """One overload, as `aten.addmm.default`."""

@@ -19,13 +19,12 @@ from nanscope.capture.recorder import storage_id
 from nanscope.replay import births, values
 from nanscope.replay.drift import NOTHING, Drifts, Told, compare
 from nanscope.replay.memory import room
-from nanscope.replay.operators import DOUBLE, Operator
+from nanscope.replay.operators import DOUBLE, REFUSED, Operator
 
 Tensor = torch.Tensor
 OPERATORS_MAX = 20_000
 SECONDS_MAX = 60.0
 SWEEP_BYTES = 16 << 20  # shadows added before the first look for storages that are gone
-REFUSED = (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError)
 _NAMESPACES = ("aten", "prims")
 _WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128, torch.complex128: torch.complex128}
 _SEEDED = torch.Tag.nondeterministic_seeded

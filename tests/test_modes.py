@@ -198,3 +198,12 @@ def test_status_is_one_where_something_was_found(tmp_path: Path, mode: str, endi
 def test_core_has_what_is_used_here() -> None:
     """`explain` needs no torch: it is Rust alone."""
     assert callable(_core.main)
+
+
+@pytest.mark.parametrize("when", [3, 90])
+def test_a_step_that_raises_does_not_end_the_recording(tmp_path: Path, when: int) -> None:
+    """While the watch still learns an optimizer, and once its steps are calm."""
+    ran = watched(tmp_path, PARTS / "step_raises.py", environment={"WHEN": str(when)})
+    assert ran.found["trip"]["step"] == 104  # of 105 attempts one made no step
+    assert ran.found["causes"][0]["id"] == "log-of-zero"
+    assert ran.found["replay"]["faithful"]

@@ -86,6 +86,10 @@ class Calm:
         may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
         ends and tells it. A step is calm only while its gradients are below `vouched`.
         """
+    def abandon(self, /) -> bool:
+        """
+        The step that is running has raised: recording is on again. True if it was a calm one.
+        """
     def end_step(self, /) -> int:
         """
         The time taken in the running step, which is over: counted in `total_nanos`.
@@ -548,8 +552,6 @@ class Recording:
         """
     @property
     def depth(self, /) -> int: ...
-    @depth.setter
-    def depth(self, /, depth: SupportsIndex) -> None: ...
     def done(self, /, event: Event, args: Any, kwargs: dict, result: Any, pinned: bool) -> None:
         """
         `write` and `outputs` in one call, for a call that has returned `result`.
@@ -601,8 +603,6 @@ class Recording:
     def mode(self, /, mode: Any) -> None: ...
     @property
     def muted(self, /) -> bool: ...
-    @muted.setter
-    def muted(self, /, muted: bool) -> None: ...
     def note(
         self, /, kind: str, target: Any, args: Any, kwargs: dict, result: Any, pinned: bool, state: Any | None
     ) -> None:

@@ -81,9 +81,9 @@ class Watcher:
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self.course = Course(self.recorder)
-        self._hooks = optimizers.hooks(self.recorder, self)
+        before, after, self._raised = optimizers.hooks(self.recorder, self)
         self.calm = _core.Calm(  # the hooks around steps in which all is well
-            self.recorder, self.course.monitor, self.clock.step_of, self.clock.stepped, *self._hooks,
+            self.recorder, self.course.monitor, self.clock.step_of, self.clock.stepped, before, after,
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
@@ -121,7 +121,7 @@ class Watcher:
             optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),
             data.install(recorder),
-            profiler.install(recorder),
+            profiler.install(recorder, self._step_raised),
             processes.install(recorder, self.process_started),
             recomputed.install(recorder, self.audit.seen),
         ]
@@ -312,6 +312,11 @@ class Watcher:
                 self._update_was_bad(optimizer, self.clock.step_of(optimizer), bad)
                 start = time.perf_counter_ns()
         self._end_step(optimizer, skipped, start)
+
+    def _step_raised(self) -> None:
+        """An optimizer's step has ended in an exception. The program may catch it and go on: the tape goes on with it."""
+        if not self.calm.abandon():
+            self._raised()
 
     def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None:
         """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""

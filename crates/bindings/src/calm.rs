@@ -173,6 +173,14 @@ impl Calm {
         self.before.bind(py).call1((optimizer, args, kwargs))
     }
 
+    /// The step that is running has raised: recording is on again. True if it was a calm one.
+    fn abandon(&self, py: Python<'_>) -> PyResult<bool> {
+        let running = self.state().running.take();
+        let Some(running) = running else { return Ok(false) };
+        self.recorder.bind(py).cast::<Recording>()?.get().leave(py, running.popped)?;
+        Ok(true)
+    }
+
     /// The hook after a step, as torch calls it.
     fn hook_after(
         &self,

@@ -26,8 +26,8 @@ class Steps(Protocol):
     def loaded(self, optimizer: Any) -> None: ...
 
 
-def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any]:
-    """What is called before and after a step that is not calm."""
+def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any, Callable[[], None]]:
+    """What is called before and after a step that is not calm, and when it raises: torch has no hook for that."""
     running: list[tuple[Any, bool, list[tuple[Any, Any]] | None]] = []
 
     def pre(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,7 +67,16 @@ def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any]:
         finally:
             recorder.leave(popped)
 
-    return pre, post
+    def raised() -> None:
+        if recorder.closure_of is not None:
+            recorder.leave_closure()
+        elif running:
+            _, popped, hidden = running.pop()
+            for p, grad in hidden or ():
+                p.grad = grad
+            recorder.leave(popped)
+
+    return pre, post, raised
 
 
 def install(recorder: Recorder, steps: Steps, calm: _core.Calm) -> Callable[[], None]:

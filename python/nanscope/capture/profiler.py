@@ -14,9 +14,12 @@ from torch.autograd.profiler import record_function
 
 from nanscope.capture.recorder import Recorder
 
+STEP = "Optimizer.step#"  # how torch names the mark around an optimizer's step
 
-def install(recorder: Recorder) -> Callable[[], None]:
-    """Patches `record_function.__enter__` and `__exit__`."""
+
+def install(recorder: Recorder, step_raised: Callable[[], None]) -> Callable[[], None]:
+    """Patches `record_function.__enter__` and `__exit__`. `step_raised` is told of an optimizer's step that ends in an
+    exception, which the program may catch."""
     enter, leave = record_function.__enter__, record_function.__exit__
 
     @functools.wraps(enter)
@@ -25,7 +28,10 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     @functools.wraps(leave)
     def __exit__(self: Any, *error: Any) -> Any:
-        return recorder.aside(leave, (self, *error))
+        result = recorder.aside(leave, (self, *error))
+        if error and error[0] is not None and self.name.startswith(STEP):
+            step_raised()
+        return result
 
     record_function.__enter__ = __enter__  # type: ignore[method-assign]
     record_function.__exit__ = __exit__  # type: ignore[method-assign]

@@ -146,19 +146,9 @@ impl Recording {
         self.depth.load(Relaxed)
     }
 
-    #[setter]
-    fn set_depth(&self, depth: i64) {
-        self.depth.store(depth, Relaxed);
-    }
-
     #[getter]
     fn muted(&self) -> bool {
         self.muted.load(Relaxed)
-    }
-
-    #[setter]
-    fn set_muted(&self, muted: bool) {
-        self.muted.store(muted, Relaxed);
     }
 
     #[getter]

@@ -51,8 +51,8 @@ rule! {
     "입력이 지금까지 본 범위를 크게 벗어남",
     "위에 나온 샘플을 확인하십시오; 데이터셋에서 샘플의 범위를 검사하고, 벗어난 값은 자르거나 버리십시오",
     steps check;
-    apart "run the step with that sample left out: finite then means that the sample is the cause",
-    "그 샘플을 빼고 스텝을 실행해 보십시오: 그때 유한하면 그 샘플이 원인입니다"
+    apart "run the step with that sample left out: if the fault is gone, the sample is its cause",
+    "그 샘플을 빼고 스텝을 실행해 보십시오: 문제가 사라지면 그 샘플이 원인입니다"
 }
 
 /// Batches from which the robust score is used, and where it calls a batch far.

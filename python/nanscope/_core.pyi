@@ -147,6 +147,8 @@ class Command:
     @property
     def args(self, /) -> list[str]: ...
     @property
+    def budget(self, /) -> int: ...
+    @property
     def check(self, /) -> int | None: ...
     @property
     def color(self, /) -> str: ...
@@ -290,6 +292,10 @@ class Log:
     def note(self, /, text: str) -> None:
         """
         Appends a warning. Raises `OSError` for the write that fails.
+        """
+    def outcomes(self, /, json: str) -> None:
+        """
+        Appends what was tried after a diagnosis and waits for the disk. Raises as `trip` does.
         """
     @property
     def path(self, /) -> str:
@@ -687,10 +693,12 @@ def counts(tensor: Any) -> tuple[int, int, int, float | None] | None:
     its two parts. Raises RuntimeError when torch has not been imported.
     """
 
-def diagnose(info: str, trip: str | None, ledger: str | None, end: str, lang: str = "en") -> str:
+def diagnose(
+    info: str, trip: str | None, ledger: str | None, end: str, lang: str = "en", outcomes: str | None = None
+) -> str:
     """
     The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
-    for a run in which nothing was found.
+    for a run in which nothing was found; `outcomes` is what was tried after the diagnosis.
 
     Raises `ValueError` when a text is not what the schema says, or there is no such language.
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nanscope import _core
+from nanscope.outcomes import Diagnosed, Outcomes
 from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
 from nanscope.replay.phases import phases
@@ -70,12 +70,11 @@ def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any]) -> dic
     """Writes trip, ledger and report into the run folder; returns the report."""
     folder = watcher.run_folder
     folder.trip(plain)
-    text = folder.ledger(ledger)
+    diagnosed = Diagnosed(json.dumps(plain), folder.ledger(ledger), Outcomes(plain["step"]))
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
-    report: dict[str, Any] = json.loads(
-        _core.diagnose(json.dumps(folder.info), json.dumps(plain), text, json.dumps(end), folder.lang)
-    )
-    folder.report(report)
+    report = diagnosed.report(folder, end)
+    folder.report(report)  # before anything is tried: a kill on the way must not cost the diagnosis
+    watcher.diagnosed = watcher.diagnosed or diagnosed
     return report
 
 

@@ -75,6 +75,13 @@ class Folder:
             self._write(self.log.ledger, text)
         return text
 
+    def outcomes(self, outcomes: dict[str, Any]) -> str:
+        """Writes what was tried after a diagnosis; returns it as JSON."""
+        text = json.dumps(outcomes)
+        if self.log is not None:
+            self._write(self.log.outcomes, text)
+        return text
+
     def note(self, text: str) -> None:
         self.warnings.append(text)
         if self.log is not None:

@@ -55,6 +55,7 @@ def watcher_of(command: Any) -> Any:
             out=command.out,
             diagnose_first=command.diagnose_first,
             check=command.check,
+            budget=command.budget,
             lang=command.lang,
             again={**again, "cwd": os.getcwd()},
         )

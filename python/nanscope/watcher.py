@@ -31,6 +31,7 @@ from nanscope.capture.recorder import Recorder, flatten
 from nanscope.clock import Clock
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.folder import Folder
+from nanscope.outcomes import Diagnosed
 from nanscope.stop import Stop
 from nanscope.trip import Trip
 
@@ -56,7 +57,10 @@ class Watcher:
         again: dict[str, Any] | None = None,
         arm: int | None = None,
         check: int | None = 0,
+        budget: float = 0.0,
     ) -> None:
+        self.budget = budget  # seconds for what is tried after a trip
+        self.diagnosed: Diagnosed | None = None  # the first trip that was
         self.run_folder = Folder(out, script, argv, lang)
         self.folder = self.run_folder.path
         self.on_trip = on_trip

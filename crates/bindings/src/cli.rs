@@ -19,13 +19,15 @@ pub(crate) struct Command {
     out: Option<String>,
     diagnose_first: u32,
     check: Option<u32>,
+    budget: u32,
     color: &'static str,
     lang: &'static str,
 }
 
 impl Command {
     fn run(options: RunOptions) -> Self {
-        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, color, lang } = options;
+        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, budget, color, lang } =
+            options;
         let check = check.every();
         let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
         Command {
@@ -39,6 +41,7 @@ impl Command {
             out,
             diagnose_first,
             check,
+            budget,
             color,
             lang,
         }
@@ -56,6 +59,7 @@ impl Command {
             out: None,
             diagnose_first: 1,
             check: None,
+            budget: 0,
             color: Color::default().as_str(),
             lang: Lang::default().as_str(),
         }

@@ -1,7 +1,7 @@
-use nanscope_diagnose::{finite, report};
+use nanscope_diagnose::{finite, report, tried};
 use nanscope_lang::Lang;
 use nanscope_report::{Options, json, terminal};
-use nanscope_trace::schema::{End, Ledger, RunInfo, StepRecord, Trip};
+use nanscope_trace::schema::{End, Ledger, Outcomes, RunInfo, StepRecord, Trip};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,11 +14,11 @@ fn lang(name: &str) -> PyResult<Lang> {
 }
 
 /// The report of a run, as JSON; its texts are in the language `lang`. `trip` and `ledger` are both there, or both absent
-/// for a run in which nothing was found.
+/// for a run in which nothing was found; `outcomes` is what was tried after the diagnosis.
 ///
 /// Raises `ValueError` when a text is not what the schema says, or there is no such language.
 #[pyfunction]
-#[pyo3(signature = (info, trip, ledger, end, lang="en"))]
+#[pyo3(signature = (info, trip, ledger, end, lang="en", outcomes=None))]
 pub(crate) fn diagnose(
     py: Python<'_>,
     info: &str,
@@ -26,6 +26,7 @@ pub(crate) fn diagnose(
     ledger: Option<&str>,
     end: &str,
     lang: &str,
+    outcomes: Option<&str>,
 ) -> PyResult<String> {
     let lang = self::lang(lang)?;
     let info: RunInfo = read("run", info)?;
@@ -34,7 +35,14 @@ pub(crate) fn diagnose(
     let found = match (trip, ledger) {
         (Some(trip), Some(ledger)) => {
             let (trip, ledger): (Trip, Ledger) = (read("trip", trip)?, read("ledger", ledger)?);
-            py.detach(|| report(&info, steps, &trip, &ledger, Some(&end), lang))
+            let outcomes: Option<Outcomes> = outcomes.map(|text| read("outcomes", text)).transpose()?;
+            py.detach(|| {
+                let mut found = report(&info, steps, &trip, &ledger, Some(&end), lang);
+                if let Some(outcomes) = &outcomes {
+                    tried(&mut found, outcomes, lang);
+                }
+                found
+            })
         }
         _ => finite(&info, steps, Some(&end)),
     };

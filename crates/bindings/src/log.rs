@@ -71,6 +71,11 @@ impl Log {
         self.append(py, Kind::Ledger, json)
     }
 
+    /// Appends what was tried after a diagnosis and waits for the disk. Raises as `trip` does.
+    fn outcomes(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.append(py, Kind::Outcomes, json)
+    }
+
     /// Appends the end of the run and waits for the disk. Raises as `trip` does.
     fn end(&self, py: Python<'_>, json: &str) -> PyResult<()> {
         self.append(py, Kind::End, json)

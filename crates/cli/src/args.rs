@@ -68,6 +68,9 @@ pub(crate) struct RunArgs {
     /// every step, `recompute=N` in every Nth, or `none`
     #[arg(long, value_name = "WHAT", value_parser = Check::parse, default_value = "once", hide_default_value = true)]
     pub(crate) check: Check,
+    /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) budget: u32,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
     /// Run a module by name, as python -m does
     #[arg(short = 'm')]

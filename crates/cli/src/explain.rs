@@ -19,8 +19,8 @@ pub(crate) fn explain(folder: &Path, format: Format, color: Color, lang: Lang) -
 /// The best that the folder can tell: diagnosed anew, as it was reported, or from the steps alone.
 fn report(run: &Run, lang: Lang) -> Report {
     let mut report = match (knowledge::diagnose(run, lang), &run.report) {
-        (Some(anew), Some(old)) => with_trials(anew, old),
-        (Some(anew), None) => anew,
+        (Some(anew), Some(old)) if run.logs.iter().all(|log| log.outcomes.is_empty()) => with_trials(anew, old),
+        (Some(anew), _) => anew,
         (None, Some(old)) => old.clone(),
         (None, None) => recorded::report(run, lang),
     };
@@ -32,7 +32,7 @@ fn report(run: &Run, lang: Lang) -> Report {
     report
 }
 
-/// What only the run itself could try: experiments, and fixes that were applied and run.
+/// What only the run itself could try, from the report of a version that kept it nowhere else.
 fn with_trials(mut anew: Report, old: &Report) -> Report {
     anew.experiments.clone_from(&old.experiments);
     anew.island.clone_from(&old.island);

@@ -19,7 +19,11 @@ pub(crate) fn diagnose(run: &Run, lang: Lang) -> Option<Report> {
     let (trip, ledger, log) = replayed.min_by_key(|(trip, ..)| (trip.step, trip.rank))?;
     let unknown = RunInfo::default();
     let info = log.info.as_ref().or(run.info()).unwrap_or(&unknown);
-    Some(nanscope_diagnose::report(info, &log.steps, trip, ledger, log.end.as_ref(), lang))
+    let mut report = nanscope_diagnose::report(info, &log.steps, trip, ledger, log.end.as_ref(), lang);
+    if let Some(outcomes) = log.outcomes.iter().rfind(|outcomes| outcomes.step == trip.step) {
+        nanscope_diagnose::tried(&mut report, outcomes, lang);
+    }
+    Some(report)
 }
 
 /// What a trip means for the run.

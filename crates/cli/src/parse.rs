@@ -80,9 +80,10 @@ const NO_SCRIPT: &str =
 
 /// None when neither a script nor a module was given.
 fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
-    let RunArgs { on_trip, json, out, diagnose_first, check, module, command } = run;
+    let RunArgs { on_trip, json, out, diagnose_first, check, budget, module, command } = run;
     let mut command = command.into_iter();
     let target = command.next().filter(|name| !name.is_empty())?;
     let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
-    Some(RunOptions { script, module, args: command.collect(), on_trip, json, out, diagnose_first, check, color, lang })
+    let args = command.collect();
+    Some(RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, budget, color, lang })
 }

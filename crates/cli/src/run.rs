@@ -80,6 +80,8 @@ pub struct RunOptions {
     pub diagnose_first: u32,
     /// Steps in which recomputation is compared with forward.
     pub check: Check,
+    /// Seconds for experiments and proofs after a trip.
+    pub budget: u32,
     /// When to write colour.
     pub color: Color,
     /// Language of the report.

@@ -34,13 +34,15 @@ pub enum Kind {
     End = 5,
     /// [`crate::Note`] as JSON.
     Note = 6,
+    /// [`crate::Outcomes`] as JSON.
+    Outcomes = 7,
 }
 
 impl Kind {
     /// The kind with this number, if this version knows it.
     pub fn from_byte(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [RunInfo, Step, Trip, Ledger, End, Note].into_iter().find(|kind| *kind as u8 == byte)
+        [RunInfo, Step, Trip, Ledger, End, Note, Outcomes].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

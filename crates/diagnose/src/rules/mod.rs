@@ -168,7 +168,9 @@ pub(crate) fn advice(causes: &[Cause], lang: Lang) -> Vec<Fix> {
         summary: rule.advice(lang).to_owned(),
         safety: Safety::Advice,
         diff: None,
+        files: vec![],
         proof: None,
+        note: None,
     })
     .into_iter()
     .collect()

@@ -99,6 +99,9 @@ fn fixes(report: &Report, lang: Lang) -> Option<String> {
         if let Some(proof) = &fix.proof {
             item += &format!("; {}", text(&content::proof(proof, lang)));
         }
+        if let Some(note) = &fix.note {
+            item += &format!("; {}", text(note));
+        }
         if let Some(diff) = &fix.diff {
             // Indented so that it stays inside the list item.
             item += &format!("\n\n  {}", block("diff", diff).replace('\n', "\n  "));

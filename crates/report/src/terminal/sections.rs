@@ -73,8 +73,9 @@ fn fix(number: usize, fix: &Fix, paint: Paint, columns: usize, lang: Lang) -> Ve
         lines.push(format!("     {}", content::safety(fix.safety, lang)));
     }
     if let Some(proof) = &fix.proof {
-        lines.push(safe(&format!("     {}", content::proof(proof, lang))));
+        lines.extend(hang("     ", &safe(&content::proof(proof, lang)), columns));
     }
+    lines.extend(fix.note.iter().flat_map(|note| hang("     ", &safe(note), columns)));
     for line in fix.diff.iter().flat_map(|diff| diff.lines()) {
         let text = match line.as_bytes().first() {
             Some(b'+') => paint.added(line),

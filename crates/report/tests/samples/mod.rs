@@ -117,5 +117,13 @@ pub(crate) fn cause(id: &str, title: &str, confidence: Confidence, evidence: &[&
 }
 
 pub(crate) fn advice(id: &str, summary: &str) -> Fix {
-    Fix { id: id.into(), summary: summary.into(), safety: Safety::Advice, diff: None, proof: None }
+    Fix {
+        id: id.into(),
+        summary: summary.into(),
+        safety: Safety::Advice,
+        diff: None,
+        files: vec![],
+        proof: None,
+        note: None,
+    }
 }

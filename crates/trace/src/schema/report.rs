@@ -298,8 +298,25 @@ pub struct Fix {
     pub safety: Safety,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diff: Option<String>,
+    /// Files that the diff changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Edited>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proof: Option<Proof>,
+    /// Why there is no proof, or what the proof lacks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+}
+
+/// A file that a fix changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edited {
+    /// Path, relative to the run's working directory where it lies below it.
+    pub file: String,
+    /// CRC-32 (IEEE) of the file that the diff was made from.
+    pub checksum: u32,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// What running a fix showed.
@@ -307,9 +324,20 @@ pub struct Fix {
 #[allow(missing_docs)]
 pub struct Proof {
     pub proved: bool,
+    /// Steps that the fixed program completed.
     pub steps: u64,
     pub finite: bool,
     /// `identical`, `close` or `changed`.
     pub healthy_losses: String,
+    /// Steps whose losses were compared.
+    #[serde(default)]
+    pub compared: u64,
+    /// Median time of a step over that of the program as it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub time_ratio: Option<f64>,
+    /// Wall-clock seconds that the proof took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seconds: Option<f64>,
+    /// Command that repeats the proof.
     pub command: String,
 }

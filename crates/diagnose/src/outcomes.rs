@@ -1,0 +1,120 @@
+//! What was tried, in the report.
+
+use std::cmp::Reverse;
+
+use nanscope_lang::Lang;
+use nanscope_trace::schema::{Attempt, Confidence, Outcomes, Report, Safety, Text};
+
+/// Puts experiments, the island and fixes into a report, the fixes ranked and before the words of advice; a cause that a
+/// proved fix removes is proved with it.
+pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
+    let pick = |text: &Text| lang.pick(&text.en, &text.ko).clone();
+    report.experiments = outcomes.experiments.iter().map(|tried| tried.told(pick)).collect();
+    report.island.clone_from(&outcomes.island);
+    for cause in &mut report.causes {
+        if outcomes.fixes.iter().any(|fix| proved(fix) && fix.causes.contains(&cause.id)) {
+            cause.confidence = Confidence::Proved;
+        }
+    }
+    let first = report.causes.first().map(|cause| cause.id.clone());
+    // What was run and did not help is in the run folder, and no fix.
+    let mut fixes: Vec<&Attempt> = outcomes.fixes.iter().filter(|fix| !failed(fix)).collect();
+    fixes.sort_by_key(|fix| rank(fix, first.as_deref()));
+    let advice = std::mem::take(&mut report.fixes);
+    report.fixes = fixes.into_iter().map(|fix| fix.told(pick)).chain(advice).collect();
+    for warning in outcomes.warnings.iter().map(pick) {
+        if !report.warnings.contains(&warning) {
+            report.warnings.push(warning);
+        }
+    }
+}
+
+fn proved(fix: &Attempt) -> bool {
+    fix.proof.as_ref().is_some_and(|proof| proof.proved)
+}
+
+fn failed(fix: &Attempt) -> bool {
+    fix.proof.as_ref().is_some_and(|proof| !proof.finite)
+}
+
+/// Proof first, then whether it removes the first cause, then safety, then cost; smaller is better.
+fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64) {
+    let removes = match cause {
+        Some(id) if fix.causes.iter().any(|cause| cause == id) => 0,
+        _ if !fix.causes.is_empty() => 1,
+        _ => 2,
+    };
+    let safety = match fix.safety {
+        Safety::Safe => 0,
+        Safety::ChangesTraining => 1,
+        Safety::Advice => 2,
+    };
+    // In steps of a tenth: a time measured over some steps tells no more.
+    let cost = fix.proof.as_ref().and_then(|proof| proof.time_ratio).map_or(0, |ratio| (ratio * 10.0).round() as u64);
+    (Reverse(proved(fix)), removes, safety, cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use nanscope_trace::schema::{Cause, Proof, RunInfo};
+
+    use super::*;
+    use crate::report::finite;
+
+    fn attempt(id: &str, causes: &[&str], safety: Safety, proved: Option<bool>, time_ratio: f64) -> Attempt {
+        let proof = proved.map(|proved| Proof {
+            proved,
+            steps: 9,
+            finite: proved,
+            healthy_losses: "identical".into(),
+            compared: 5,
+            time_ratio: Some(time_ratio),
+            seconds: None,
+            command: String::new(),
+        });
+        Attempt {
+            id: id.into(),
+            causes: causes.iter().map(|&id| id.to_owned()).collect(),
+            summary: Text { en: "in English".into(), ko: "한국어로".into() },
+            safety,
+            diff: None,
+            files: vec![],
+            proof,
+            note: None,
+        }
+    }
+
+    fn cause(id: &str) -> Cause {
+        Cause {
+            id: id.into(),
+            title: String::new(),
+            confidence: Confidence::Likely,
+            evidence: vec![],
+            distinguish: None,
+            docs: String::new(),
+        }
+    }
+
+    #[test]
+    fn proof_then_cause_then_safety_then_cost_rank_a_fix() {
+        let mut report = finite(&RunInfo::default(), &[], None);
+        report.causes = vec![cause("underflow"), cause("log-of-zero")];
+        let outcomes = Outcomes {
+            fixes: vec![
+                attempt("guard", &[], Safety::Safe, Some(true), 1.0),
+                attempt("failed", &["underflow"], Safety::Safe, Some(false), 1.0),
+                attempt("slow", &["underflow"], Safety::ChangesTraining, Some(true), 2.0),
+                attempt("quick", &["underflow"], Safety::ChangesTraining, Some(true), 1.1),
+                attempt("unrun", &["underflow"], Safety::Safe, None, 1.0),
+                attempt("safe", &["underflow"], Safety::Safe, Some(true), 3.0),
+            ],
+            ..Outcomes::default()
+        };
+        tried(&mut report, &outcomes, Lang::Ko);
+        let ids: Vec<&str> = report.fixes.iter().map(|fix| fix.id.as_str()).collect();
+        assert_eq!(ids, ["safe", "quick", "slow", "guard", "unrun"]);
+        assert_eq!(report.fixes[0].summary, "한국어로");
+        assert_eq!(report.causes[0].confidence, Confidence::Proved);
+        assert_eq!(report.causes[1].confidence, Confidence::Likely);
+    }
+}

@@ -1,0 +1,1 @@
+"""One change, one replay, its outcome."""

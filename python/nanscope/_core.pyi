@@ -33,6 +33,7 @@ __all__ = [
     "parse",
     "render",
     "scan",
+    "steps",
     "write_report",
 ]
 
@@ -763,6 +764,13 @@ def scan(tensors: list) -> Pass:
 
     Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch
     has not been imported; never for what a tensor does, which is listed in `Pass.unread`.
+    """
+
+def steps(path: str | PathLike[str]) -> list[tuple[int, int, float | None, float | None, bool]]:
+    """
+    The steps in the log `path`: `(step, nanos since the start of the run, loss, gradient norm, skipped)` each.
+
+    Raises `OSError` when it cannot be read, `ValueError` when it is no log.
     """
 
 def write_report(folder: str, report: str) -> None:

@@ -37,7 +37,12 @@ class Audit:
         self.seen.any = False
         step = watcher.clock.now() if optimizer is None else watcher.clock.step_of(optimizer)
         number = -1 if optimizer is None else watcher.course.number(optimizer)
-        if self.every is None or watcher.arm is not None or watcher.diagnosing or step < self._next.get(number, 0):
+        if (
+            self.every is None
+            or (watcher.errand is not None and not watcher.errand.audits)
+            or watcher.diagnosing
+            or step < self._next.get(number, 0)
+        ):
             return None
         self._next[number] = step + self.every if self.every else float("inf")
         trip = Trip(step, "recompute", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)

@@ -25,7 +25,7 @@ class Folder:
             raise FileNotFoundError(f"the run folder needs a name, got {out!r}")
         self.path = os.path.join("nanscope-runs", _name(script)) if out is None else out
         self.lang = _core.locale() if lang is None else lang
-        self._place = os.path.abspath(self.path)  # the program may change its working directory
+        self.place = os.path.abspath(self.path)  # the program may change its working directory
         self.started = time.time_ns()
         self._zero = time.perf_counter_ns()
         self.info: dict[str, Any] = {
@@ -42,7 +42,7 @@ class Folder:
             "pid": os.getpid(),
             "started_unix_nanos": self.started,
         }
-        self.log: _core.Log | None = _core.Log(self._place, json.dumps(self.info))
+        self.log: _core.Log | None = _core.Log(self.place, json.dumps(self.info))
         self.closing: dict[str, Any] = {}
         self.warnings: list[str] = []
 
@@ -93,7 +93,7 @@ class Folder:
 
     def report_after(self, report: dict[str, Any]) -> None:
         """Writes a report when the log is closed already."""
-        self._write(functools.partial(_core.write_report, self._place), json.dumps(report))
+        self._write(functools.partial(_core.write_report, self.place), json.dumps(report))
 
     def end(self, how: str, status: int | None, steps: int, watch_seconds: float) -> None:
         """The last record."""

@@ -11,6 +11,8 @@ import traceback
 import types
 from typing import Any
 
+from nanscope.again import sources
+
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -23,6 +25,7 @@ def run(command: Any) -> int:
     2 when nanscope could not start."""
     try:
         program = load(command.script, command.module, command.args)
+        need_torch()
         watcher = watcher_of(command)
         # The program may change its working directory.
         json_path = command.json if command.json in (None, "-") else os.path.abspath(command.json)
@@ -32,8 +35,8 @@ def run(command: Any) -> int:
     return watched(program, watcher, command, json_path)
 
 
-def watcher_of(command: Any) -> Any:
-    """The watch, not begun yet. Raises `Refused` where there is no torch or no run folder."""
+def need_torch() -> None:
+    """Raises `Refused` where there is no torch."""
     try:
         import torch  # noqa: F401 - the first import of it: what fails here is torch, not nanscope
     except ModuleNotFoundError as error:
@@ -44,9 +47,22 @@ def watcher_of(command: Any) -> Any:
         raise Refused(f"torch cannot be imported: {error}") from None
     except (ImportError, OSError) as error:
         raise Refused(f"torch cannot be imported: {error}") from None
+
+
+def watcher_of(command: Any) -> Any:
+    """The watch, not begun yet. Raises `Refused` where there is no run folder."""
+    from nanscope.again.process import Again
+    from nanscope.again.spare import keep
     from nanscope.watcher import Watcher
 
-    again = {"script": command.script, "module": command.module, "args": command.args, "states": states()}
+    spec = {
+        "script": command.script,
+        "module": command.module,
+        "args": command.args,
+        "cwd": os.getcwd(),
+        "states": states(),
+    }
+    again = Again(spec, keep())
     try:
         return Watcher(
             script=command.script or command.module,
@@ -57,9 +73,10 @@ def watcher_of(command: Any) -> Any:
             check=command.check,
             budget=command.budget,
             lang=command.lang,
-            again={**again, "cwd": os.getcwd()},
+            again=again,
         )
     except OSError as error:
+        again.close()
         raise Refused(str(error)) from None
 
 
@@ -247,8 +264,7 @@ def load(script: str | None, module: str | None, args: list[str]) -> Program:
     if os.path.isdir(script):
         raise Refused(f"{script} is a folder; expected a Python file, or -m MODULE")
     try:
-        with open(script, "rb") as file:
-            source = file.read()
+        source = source_of(script)
     except FileNotFoundError:
         raise Refused(f"no such script: {script}") from None
     except OSError as error:
@@ -277,9 +293,16 @@ def load_module(module: str, args: list[str]) -> Program:
         raise Refused(f"no module named {module}; looked in {os.getcwd()} and on sys.path")
     if spec.origin is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
         raise Refused(f"{module} is not written in Python; expected a module with a source file")
-    with open(spec.origin, "rb") as file:
-        source = file.read()
-    return Program(compiled(source, spec.origin), spec.origin, [spec.origin, *args], os.getcwd(), spec)
+    return Program(compiled(source_of(spec.origin), spec.origin), spec.origin, [spec.origin, *args], os.getcwd(), spec)
+
+
+def source_of(path: str) -> bytes:
+    """What the program is to be run from."""
+    put = sources.of(path)
+    if put is not None:
+        return put
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def compiled(source: bytes, path: str) -> types.CodeType:

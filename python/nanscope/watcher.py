@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from nanscope import _core, signals
+from nanscope.again.errand import Errand
+from nanscope.again.process import Again
 from nanscope.audit import Audit
 from nanscope.capture import (
     autograd,
@@ -54,8 +56,8 @@ class Watcher:
         out: str | None = None,
         diagnose_first: int = 1,
         lang: str | None = None,
-        again: dict[str, Any] | None = None,
-        arm: int | None = None,
+        again: Again | None = None,
+        errand: Errand | None = None,
         check: int | None = 0,
         budget: float = 0.0,
     ) -> None:
@@ -78,8 +80,7 @@ class Watcher:
         self.diagnosing = False
         self.stopped = False
         self.again = again  # how to run the program once more, where that is possible
-        self.arm = arm  # in a rerun: the step to be traced as it happens
-        self.live: Any = None
+        self.errand = errand  # what the program is being run again for
         self._device_loss: tuple[Event, Tensor] | None = None
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
@@ -130,14 +131,8 @@ class Watcher:
             recomputed.install(recorder, self.audit.seen),
         ]
         os.register_at_fork(after_in_child=self._in_child)
-        self._arm_if_due(0)
-
-    def _arm_if_due(self, step: int) -> None:
-        if self.arm is not None and step >= self.arm and self.live is None:
-            from nanscope.replay.rerun import Live
-
-            self.live = Live(self.recorder, self.run_folder.info["cwd"])
-            self.calm.forget()
+        if self.errand is not None:
+            self.errand.at_step(self, 0)
 
     def stop(self) -> None:
         """Removes capture; what was patched is as it was."""
@@ -145,8 +140,8 @@ class Watcher:
         if _active is self:
             _active = None
         self.recorder.closed = True
-        if self.live is not None:
-            self.live.stop()
+        if self.errand is not None:
+            self.errand.stop()
         for step in reversed(self._uninstall):
             step()
         self._uninstall = []
@@ -286,7 +281,7 @@ class Watcher:
         if not self._vouched:
             self._step_event = recorder.event("step", optimizer, random=True)
             self._take_snapshot(optimizer)
-        if self.live is not None:
+        if self.errand is not None and self.errand.tracing():
             recorder.tell(recorder.event("step", optimizer), (), {})
         self.calm.spent(time.perf_counter_ns() - start)
         return False
@@ -371,8 +366,8 @@ class Watcher:
             self._alarmed(alarm, optimizer, loss)
         self.recorder.boundary()
         self._learn(optimizer, gradients)
-        if self.arm is not None:
-            self._arm_if_due(self.clock.now())
+        if self.errand is not None:
+            self.errand.at_step(self, self.clock.now())
 
     def _learn(self, optimizer: Any, gradients: Any) -> None:
         """The next steps of an optimizer need no closer look while nothing changes."""
@@ -380,7 +375,7 @@ class Watcher:
         known = self._settings.get(id(optimizer))
         if (
             quiet
-            and self.arm is None
+            and self.errand is None
             and not self.audit.every
             and type(gradients) is _core.Look
             and known == (gradients.settings, True)
@@ -433,7 +428,7 @@ class Watcher:
         self.diagnosing = True
         popped = self.recorder.enter()
         try:
-            self.report = self._diagnosed(trip)
+            self.report = self.diagnosis_of(trip)
         finally:
             self.recorder.leave(popped)
             self.diagnosing = False
@@ -480,8 +475,8 @@ class Watcher:
         self._update_left_out = None
         loss = self.calm.loss
         self.run_folder.step(step, self.calm.end_step(), loss, None, None, self._scale(), None, False)
-        if self.arm is not None:
-            self._arm_if_due(self.clock.now())
+        if self.errand is not None:
+            self.errand.at_step(self, self.clock.now())
 
     # ---- trips
 
@@ -559,10 +554,10 @@ class Watcher:
             self.diagnosing = True
             popped = self.recorder.enter()
             try:
-                if self.live is not None:
-                    self.live.deliver(self, trip)
+                if self.errand is not None:
+                    self.errand.tripped(self, trip)
                 else:
-                    self.report = self._diagnosed(trip)
+                    self.report = self.diagnosis_of(trip)
             finally:
                 self.recorder.leave(popped)
                 self.diagnosing = False
@@ -574,7 +569,7 @@ class Watcher:
             raise Stop
         return self.on_trip == "skip"
 
-    def _diagnosed(self, trip: Trip) -> dict[str, Any]:
+    def diagnosis_of(self, trip: Trip) -> dict[str, Any]:
         """The report; if nanscope itself fails, one that says so and holds the trip."""
         from nanscope.diagnosis import diagnose, undiagnosed
 
@@ -596,6 +591,7 @@ class Watcher:
             popped = self.recorder.enter()
             self.recorder.leave(popped)
             self.stop()
+            self._try_fixes()
             self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
             if self.report is not None and self.undiagnosed:
                 self.report.setdefault("warnings", []).append(f"{self.undiagnosed} more trips were not diagnosed")
@@ -605,6 +601,24 @@ class Watcher:
                 self.run_folder.report_after(self.report)
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())
+
+    def _try_fixes(self) -> None:
+        """Runs the program with fixes for the first trip, where that is possible."""
+        if self.diagnosed is None or os.getpid() != self._pid:
+            return
+        from nanscope.fixes.prove import prove
+
+        folder = self.run_folder
+        try:
+            news = prove(self)
+        except Exception as error:  # noqa: BLE001 - the diagnosis stands without it
+            self.warn(f"fixes could not be tried: {type(error).__name__}: {error}")
+            news = self.diagnosed.outcomes.any()
+        if news:
+            folder.outcomes(self.diagnosed.outcomes.plain())
+            end = folder.ending("stopped", None, self.clock.completed(), self.own_seconds())
+            self.report = self.diagnosed.report(folder, end)
+            folder.report(self.report)
 
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder

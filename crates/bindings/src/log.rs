@@ -144,6 +144,15 @@ impl Drop for Log {
     }
 }
 
+/// The steps in the log `path`: `(step, nanos since the start of the run, loss, gradient norm, skipped)` each.
+///
+/// Raises `OSError` when it cannot be read, `ValueError` when it is no log.
+#[pyfunction]
+pub(crate) fn steps(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u64, u64, Option<f64>, Option<f64>, bool)>> {
+    let log = py.detach(|| nanscope_trace::Log::read(&path)).map_err(raised)?;
+    Ok(log.steps.iter().map(|s| (s.step, s.nanos, s.loss, s.grad_norm, s.skipped)).collect())
+}
+
 /// `OSError` (its subclass by kind) for what the system refused, `ValueError` for data at fault.
 pub(crate) fn raised(error: Error) -> PyErr {
     match error.io_kind() {

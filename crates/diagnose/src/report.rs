@@ -60,6 +60,7 @@ pub fn report(
 fn over_steps_origin(trip: &Trip) -> Option<Origin> {
     let alarm = trip.alarm.as_ref()?;
     Some(Origin {
+        entry: None,
         phase: match alarm.kind {
             AlarmKind::SilentZero | AlarmKind::LossScaleCollapse => Phase::Backward,
             AlarmKind::DeadUnits => Phase::Forward,
@@ -90,6 +91,7 @@ fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     let parity = ledger.parity.as_ref().filter(|_| trip.where_ == Where::Recompute)?;
     let first = parity.first.as_ref()?;
     Some(Origin {
+        entry: None,
         phase: Phase::Recompute,
         rank: trip.rank,
         step: trip.step,
@@ -195,6 +197,7 @@ fn origin(case: &Case) -> Origin {
     let counts = bad.and_then(|arg| arg.counts).unwrap_or_default();
     let born_here = matches!(case.located.birth, Birth::Entry { .. });
     Origin {
+        entry: Some(entry.index),
         phase: case.phase(),
         rank: case.trip.rank,
         step: case.trip.step,

@@ -71,6 +71,7 @@ pub(crate) fn place(line: u32, function: &str, code: &str, columns: (u32, u32)) 
 
 pub(crate) fn origin(phase: Phase, kind: &str, bad: u64, of: u64) -> Origin {
     Origin {
+        entry: None,
         phase,
         rank: 0,
         step: 4,

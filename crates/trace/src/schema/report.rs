@@ -128,6 +128,9 @@ pub struct Replay {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Origin {
+    /// Position of the operator in the ledger.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub entry: Option<usize>,
     pub phase: Phase,
     pub rank: u32,
     pub step: u64,

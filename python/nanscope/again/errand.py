@@ -1,0 +1,40 @@
+"""What a program is run again for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nanscope.trip import Trip
+    from nanscope.watcher import Watcher
+
+
+class Errand:
+    """Sees every step of the run, and its end. The answer is a file, written whole."""
+
+    audits = False  # whether recomputation is compared with forward, as in a run of its own
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._answer: str = spec["answer"]
+
+    def at_step(self, watcher: Watcher, step: int) -> None:
+        """Step `step` is about to begin."""
+
+    def tripped(self, watcher: Watcher, trip: Trip) -> None:
+        """A trip: the run ends here."""
+
+    def over(self, watcher: Watcher, how: str, error: BaseException | None) -> None:
+        """The run has ended; `how` as in `Watcher.finish`."""
+
+    def tracing(self) -> bool:
+        """Whether operators are being traced."""
+        return False
+
+    def stop(self) -> None:
+        """Takes off what it has installed."""
+
+    def answer(self, found: dict[str, Any]) -> None:
+        """Leaves `found` for the process that asked."""
+        with open(self._answer, "w", encoding="utf-8") as file:
+            json.dump(found, file)

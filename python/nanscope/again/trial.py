@@ -1,0 +1,40 @@
+"""An errand: does the program with a fix get past the step in which it failed?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nanscope.again.errand import Errand
+from nanscope.stop import Stop
+
+if TYPE_CHECKING:
+    from nanscope.trip import Trip
+    from nanscope.watcher import Watcher
+
+
+class Trial(Errand):
+    """Lets the run end after step `until`. Its signals are in the run folder, as those of any run; a trip is diagnosed."""
+
+    audits = True
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        super().__init__(spec)
+        self._until: int = spec["until"]
+        self._trip: dict[str, Any] | None = None
+
+    def at_step(self, watcher: Watcher, step: int) -> None:
+        if step > self._until:
+            watcher.stopped = True
+            raise Stop
+
+    def tripped(self, watcher: Watcher, trip: Trip) -> None:
+        if self._trip is None:
+            self._trip = {"step": trip.step, "where": trip.where, "kind": trip.kind}
+            watcher.report = watcher.diagnosis_of(trip)
+
+    def over(self, watcher: Watcher, how: str, error: BaseException | None) -> None:
+        raised = None if error is None else f"{type(error).__name__}: {error}"
+        found = {"trip": self._trip, "how": how, "raised": raised, "steps": watcher.clock.completed()}
+        if watcher.report is not None and watcher.diagnosed is not None:
+            found |= {"report": watcher.report, "ledger": watcher.diagnosed.ledger}
+        self.answer(found)

@@ -1,0 +1,1 @@
+"""Edits of the user's source, and their proof: the program is run with them."""

@@ -1,0 +1,1 @@
+"""One file per family of edits; every file here is a family."""

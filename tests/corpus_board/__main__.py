@@ -18,7 +18,7 @@ from tests.corpus_board.warm import warm
 
 # Share of programs that must be right, over programs with bad values that run in one process.
 TARGETS = {"detected": 0.97, "step": 0.95, "phase": 0.90, "line": 0.90}
-COLUMNS = ("detected", "step", "phase", "line", "op", "cause")
+COLUMNS = ("detected", "step", "phase", "line", "op", "cause", "fix")
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ class Score:
     line: bool | None = None
     op: bool | None = None
     cause: bool | None = None
+    fix: bool | None = None
     said: str = ""
 
 
@@ -25,7 +26,9 @@ def score(case: Case, report: dict[str, Any] | None) -> Score:
     """The score of one faulty program."""
     truth = case.truth
     if report is None or report["verdict"] == "finite":
-        return Score(False, False, False, False if truth.get("line_scored") else None, False, False, "nothing found")
+        return Score(
+            False, False, False, False if truth.get("line_scored") else None, False, False, False, "nothing found"
+        )
     origin = report.get("origin", {})
     phases = {truth["phase"], *(truth.get("phase_accept") or [])}
     listed = [*truth["lines"], *truth.get("cause_lines", [])]
@@ -34,6 +37,7 @@ def score(case: Case, report: dict[str, Any] | None) -> Score:
     causes = {truth["cause"], *truth.get("also_accept", [])}
     first = report["causes"][0]["id"] if report.get("causes") else "-"
     step = report.get("trip", {}).get("step")
+    fix: dict[str, Any] = next(iter(report.get("fixes", [])), {})
     return Score(
         detected=True,
         step=step in truth["step"],
@@ -41,8 +45,9 @@ def score(case: Case, report: dict[str, Any] | None) -> Score:
         line=on_line if truth.get("line_scored") else None,
         op=_op(truth.get("op"), origin),
         cause=first in causes,
+        fix=fix.get("proof", {}).get("proved", False),
         said=f"{origin.get('phase')} {origin.get('op', '')} {origin.get('node', '')} :{line} step {step} {first} "
-        f"{'' if report.get('replay', {'faithful': True})['faithful'] else 'UNFAITHFUL'}",
+        f"{'' if report.get('replay', {'faithful': True})['faithful'] else 'UNFAITHFUL'} {fix.get('id', '')}",
     )
 
 

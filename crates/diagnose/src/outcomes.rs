@@ -37,8 +37,8 @@ fn failed(fix: &Attempt) -> bool {
     fix.proof.as_ref().is_some_and(|proof| !proof.finite)
 }
 
-/// Proof first, then whether it removes the first cause, then safety, then cost; smaller is better.
-fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64) {
+/// Proof first, then whether it removes the first cause, then safety, then how much it changes, then cost; smaller is better.
+fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64, u64) {
     let removes = match cause {
         Some(id) if fix.causes.iter().any(|cause| cause == id) => 0,
         _ if !fix.causes.is_empty() => 1,
@@ -51,7 +51,7 @@ fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64) {
     };
     // In steps of a tenth: a time measured over some steps tells no more.
     let cost = fix.proof.as_ref().and_then(|proof| proof.time_ratio).map_or(0, |ratio| (ratio * 10.0).round() as u64);
-    (Reverse(proved(fix)), removes, safety, cost)
+    (Reverse(proved(fix)), removes, safety, fix.parts, cost)
 }
 
 #[cfg(test)]
@@ -75,6 +75,7 @@ mod tests {
         Attempt {
             id: id.into(),
             causes: causes.iter().map(|&id| id.to_owned()).collect(),
+            parts: 1,
             summary: Text { en: "in English".into(), ko: "한국어로".into() },
             safety,
             diff: None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from nanscope.again.errand import Errand
@@ -21,8 +22,10 @@ class Trial(Errand):
         super().__init__(spec)
         self._until: int = spec["until"]
         self._trip: dict[str, Any] | None = None
+        self._clock: list[int] = []  # nanoseconds of all its threads, at the start of every step
 
     def at_step(self, watcher: Watcher, step: int) -> None:
+        self._clock.append(time.process_time_ns())
         if step > self._until:
             watcher.stopped = True
             raise Stop
@@ -34,7 +37,13 @@ class Trial(Errand):
 
     def over(self, watcher: Watcher, how: str, error: BaseException | None) -> None:
         raised = None if error is None else f"{type(error).__name__}: {error}"
-        found = {"trip": self._trip, "how": how, "raised": raised, "steps": watcher.clock.completed()}
+        found = {
+            "trip": self._trip,
+            "how": how,
+            "raised": raised,
+            "steps": watcher.clock.completed(),
+            "clock": self._clock,
+        }
         if watcher.report is not None and watcher.diagnosed is not None:
             found |= {"report": watcher.report, "ledger": watcher.diagnosed.ledger}
         self.answer(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from nanscope.fixes.fix import Candidate, families
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Unreadable
-from nanscope.fixes.trials import Run, Trial, tried
+from nanscope.fixes.trials import Run, Trial, judged, run_again, succeeded
 from nanscope.fixes.variant import Variant
 from nanscope.outcomes import Outcomes, Text, text
 
 if TYPE_CHECKING:
     from nanscope.again.process import Again
 
-TRIALS_MAX = 16
+TRIALS_MAX = 20
+WIDTH_MAX = 10  # single edits that are tried
 ENOUGH = 2  # proved fixes of the cause, after which no other is tried
 DEPTH_MAX = 3  # edits that may be needed together
 FOLLOW_MAX = 2  # second edits tried after a first that has moved the fault
@@ -42,39 +42,46 @@ class Search:
         self._done: set[Any] = set()
         self._trials = 0
         self._found = 0
+        self._plain: Trial | None = None
 
     def start(self, site: Site) -> None:
-        """Tries what applies to `site` until enough is proved."""
+        """Tries what applies to `site` until enough is proved: single edits first; then, where one has moved the fault elsewhere,
+        what applies there as well; what removes no cause for want of better."""
+        offered = list(candidates(site))
+        level = [(site, Variant(), one) for one in offered if one.causes][:WIDTH_MAX]
         with contextlib.suppress(Spent):
-            for one in candidates(site):
-                if self._found and not one.causes:
-                    return  # what removes no cause is for want of better
-                self._try(site, Variant(), one, 1)
+            for _ in range(DEPTH_MAX):
+                moved = [found for step in level if (found := self._try(site, *step)) is not None]
+                if self._found:
+                    return
+                level = [(now, variant, one) for now, variant in moved for one in followers(now, variant)]
+            for one in offered:
+                if not one.causes and not self._found:
+                    self._try(site, site, Variant(), one)
 
-    def _try(self, site: Site, before: Variant, one: Candidate, depth: int) -> bool:
-        """Tries `before` and `one`; if that moves the fault elsewhere, what applies there as well. Whether that is proved."""
+    def _try(self, first: Site, site: Site, before: Variant, one: Candidate) -> tuple[Site, Variant] | None:
+        """Tries `before` and `one`; where the fault is after that, if it has moved."""
         try:
             variant = before.then(one)
         except Unreadable:
-            return False
+            return None
         if variant.key in self._done or variant.key == before.key:
-            return False
+            return None
         self._done.add(variant.key)
         trial = self._trial(variant)
-        if trial.proved:
-            if variant.causes:
-                best = trial.attempt["safety"] == "safe" and site.cause in variant.causes
-                self._found += ENOUGH if best and depth == 1 else 1
-            if self._found >= ENOUGH:
-                raise Spent
-            return True
-        follow = self._follow(site, variant, trial) if depth < DEPTH_MAX and one.causes else None
-        if follow is not None:
-            more = (c for c in candidates(follow) if c.causes)
-            return any(self._try(follow, variant, c, depth + 1) for c in itertools.islice(more, FOLLOW_MAX))
-        return False
+        attempt = judged(self._run, variant, trial, self._control(succeeded(self._run, trial)))
+        self._outcomes.fixes.append(attempt)
+        if not attempt["proof"]["proved"]:
+            now = self._follow(site, variant, trial)
+            return None if now is None else (now, variant)
+        best = attempt["safety"] == "safe" and first.cause in variant.causes
+        self._found += ENOUGH if best or not variant.causes else 1
+        if self._found >= ENOUGH:
+            raise Spent
+        return None
 
-    def _follow(self, site: Site, variant: Variant, trial: Trial) -> Site | None:
+    @staticmethod
+    def _follow(site: Site, variant: Variant, trial: Trial) -> Site | None:
         """Where the fault is now; `None` where it is what it was."""
         if trial.report is None or trial.ledger is None:
             return None
@@ -85,16 +92,31 @@ class Search:
         return now
 
     def _trial(self, variant: Variant) -> Trial:
-        left = self._until - time.monotonic()
         if self._trials >= TRIALS_MAX:
             raise Spent
-        if left < self._run.seconds:
-            self._outcomes.warnings.append(out_of_time(self._run.seconds))
-            raise Spent
         self._trials += 1
-        trial = tried(self._again, self._run, variant, min(left, START_SECONDS + SLACK * self._run.seconds))
-        self._outcomes.fixes.append(trial.attempt)
-        return trial
+        return self._ran(variant.put)
+
+    def _ran(self, sources: dict[str, str]) -> Trial:
+        left, took = self._until - time.monotonic(), self._run.seconds
+        if left < took:
+            self._outcomes.warnings.append(out_of_time(took))
+            raise Spent
+        return run_again(self._again, self._run, sources, min(left, START_SECONDS + SLACK * took))
+
+    def _control(self, wanted: bool) -> Trial | None:
+        """The program as it is, run once under the conditions of a trial: what a fix costs is measured against it."""
+        if wanted and self._plain is None:
+            with contextlib.suppress(Spent):
+                self._plain = self._ran({})
+        return self._plain
+
+
+def followers(site: Site, variant: Variant) -> list[Candidate]:
+    """What is tried after a variant that has moved the fault to `site`: the same kind of edit first."""
+    last = variant.steps[-1].summary
+    offered = [one for one in candidates(site) if one.causes]
+    return sorted(offered, key=lambda one: one.summary != last)[:FOLLOW_MAX]
 
 
 def candidates(site: Site) -> Iterator[Candidate]:

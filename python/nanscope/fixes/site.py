@@ -155,6 +155,16 @@ class Site:
         except Unreadable:
             return None
 
+    def seen(self, arg: dict[str, Any]) -> tuple[float, float] | None:
+        """The range of an input over the healthy steps, by its name; `None` where it was never out of it, or is not known."""
+        name = (arg.get("source") or {}).get("name")
+        for known in (self.ledger.get("history") or {}).get("inputs", []):
+            if name is not None and known.get("name") == name and known.get("odd"):
+                low, high = known.get("low"), known.get("high")
+                if isinstance(low, float) and isinstance(high, float):
+                    return low, high
+        return None
+
     # ---- suspects
 
     @functools.cached_property

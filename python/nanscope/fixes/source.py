@@ -77,17 +77,30 @@ class Source:
         start, end = self.span(node)
         return self.text[start:end]
 
+    def operand(self, node: ast.expr) -> str:
+        """The text of a node, in parentheses where something that binds closer may follow."""
+        text = self.segment(node)
+        return f"({text})" if isinstance(node, _NOT_ATOMS) else text
+
     def method(self, node: ast.expr, call: str) -> Edit:
         """A node with a method called on it, as `x.clamp(min=1)`; parentheses that are there already serve."""
         start, end = self.span(node)
         number = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
         if not (isinstance(node, _NOT_ATOMS) or number):
             return Edit(start, end, f"{self.text[start:end]}.{call}")
-        parent = self.parents.get(node)
-        own = not isinstance(parent, (ast.Call, ast.keyword))  # the parentheses of a call are not those of its argument
-        if own and self.text[:start].endswith("(") and self.text[end:].startswith(")"):
+        if self._enclosed(node):
             return Edit(end + 1, end + 1, f".{call}")
         return Edit(start, end, f"({self.text[start:end]}).{call}")
+
+    def grouped(self, node: ast.expr, text: str) -> Edit:
+        """`text` in parentheses instead of a node; those that are there already serve."""
+        return self.replace(node, text if self._enclosed(node) else f"({text})")
+
+    def _enclosed(self, node: ast.expr) -> bool:
+        """Whether a node stands in parentheses of its own: those of a call are not those of its argument."""
+        start, end = self.span(node)
+        own = not isinstance(self.parents.get(node), (ast.Call, ast.keyword))
+        return own and self.text[:start].endswith("(") and self.text[end:].startswith(")")
 
     def at(self, place: dict[str, Any]) -> list[ast.expr | ast.stmt]:
         """Nodes that a place means: the one with its columns, or all expressions of its statement, innermost first."""

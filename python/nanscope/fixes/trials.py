@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 STEPS_AFTER = 3  # a fix has to hold for so many steps after the one that failed
 CLOSE = 0.01  # relative difference of two losses that a change of rounding explains
+ABSURD = 1e6  # a loss so many times larger than the largest healthy one is no success, though finite
 PACE_STEPS = 4  # fewer steps tell nothing of their time
-PACE_NANOS = 2_000_000  # nor do shorter ones
 
 
 @dataclass(frozen=True)
@@ -38,52 +38,90 @@ class Run:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came out: the attempt as the run folder holds it, and the diagnosis of a trip that came instead."""
+    """What came out. `trip`, `report` and `ledger` are there where it failed as the first run did; `losses` by step; `pace` is the
+    median processor time of a healthy step in nanoseconds, `None` where there is too little to tell."""
 
-    attempt: dict[str, Any]
+    steps: int
+    how: str
+    status: int | None
+    raised: str | None
+    trip: dict[str, Any] | None
     report: dict[str, Any] | None
     ledger: str | None
-
-    @property
-    def proved(self) -> bool:
-        """Whether the program got past the step, and stayed finite."""
-        return bool(self.attempt["proof"]["proved"])
+    losses: dict[int, float]
+    pace: float | None
+    seconds: float
 
 
-def tried(again: Again, run: Run, variant: Variant, timeout: float) -> Trial:
-    """Runs the program as `variant` has it. Raises `Unreadable` when a file has gone since."""
+def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Trial:
+    """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
+    with again.ran("trial", timeout, sources=sources, until=run.reached + STEPS_AFTER) as ran:
+        answer = ran.answer or {}
+        losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
+    clock = answer.get("clock", [])[: run.healthy + 1]
+    took = [b - a for a, b in itertools.pairwise(clock)][1:]  # the first step is warming up
+    return Trial(
+        steps=answer.get("steps", 0),
+        how=answer.get("how", "died"),
+        status=ran.status,
+        raised=answer.get("raised"),
+        trip=answer.get("trip"),
+        report=answer.get("report"),
+        ledger=answer.get("ledger"),
+        losses=losses,
+        pace=statistics.median(took) if len(took) >= PACE_STEPS else None,
+        seconds=ran.seconds,
+    )
+
+
+def judged(run: Run, variant: Variant, trial: Trial, control: Trial | None) -> dict[str, Any]:
+    """The attempt as the run folder holds it. `control` is the program as it is, run under the same conditions. Raises `Unreadable`
+    when a file has gone since."""
     attempt = variant.plain(run.base)
-    with again.ran("trial", timeout, sources=variant.put, until=run.reached + STEPS_AFTER) as ran:
-        answer = ran.answer or {"trip": None, "how": "died", "raised": None, "steps": 0}
-        steps = steps_of(answer["out"]) if "out" in answer else []
-    past = answer["steps"] > run.reached or answer["how"] == "finished"
-    finite = answer["trip"] is None and answer["how"] in ("finished", "stopped", "exited") and past
-    healthy, compared = compare(losses(run.steps, run.healthy), losses(steps, run.healthy))
+    healthy, compared = compare(losses_of(run.steps, run.healthy), trial.losses)
     if healthy != "identical" and variant.safety is Safety.SAFE:
+        if control is not None and compare(losses_of(run.steps, run.healthy), control.losses)[0] != "identical":
+            attempt["note"] = text(
+                "two runs of the program as it is differ from each other, too",
+                "프로그램을 그대로 두 번 실행해도 결과가 다릅니다",
+            )
         attempt["safety"] = Safety.CHANGES_TRAINING.value  # what was seen counts
     proof: dict[str, Any] = {
-        "proved": finite, "steps": answer["steps"], "finite": finite, "healthy_losses": healthy, "compared": compared,
-        "seconds": ran.seconds, "command": run.command,
+        "proved": succeeded(run, trial), "steps": trial.steps, "finite": succeeded(run, trial), "healthy_losses": healthy,
+        "compared": compared, "seconds": trial.seconds, "command": run.command,
     }  # fmt: skip
-    before, now = pace(run.steps, run.healthy), pace(steps, run.healthy)
-    if before is not None and now is not None:
-        proof["time_ratio"] = now / before
-    if not finite:
-        attempt["note"] = why(answer, ran.status)
-    return Trial({**attempt, "proof": proof}, answer.get("report"), answer.get("ledger"))
+    if trial.pace is not None and control is not None and control.pace:
+        proof["time_ratio"] = trial.pace / control.pace
+    if not succeeded(run, trial):
+        attempt["note"] = why(run, trial)
+    return {**attempt, "proof": proof}
 
 
-def why(answer: dict[str, Any], status: int | None) -> Text:
+def succeeded(run: Run, trial: Trial) -> bool:
+    """Whether the program got past the step that failed, finite and sane."""
+    past = trial.steps > run.reached or trial.how == "finished"
+    return trial.trip is None and trial.how in ("finished", "stopped", "exited") and past and not absurd(run, trial)
+
+
+def absurd(run: Run, trial: Trial) -> bool:
+    """Whether a loss is finite and yet nothing that anybody could want."""
+    before = [abs(loss) for loss in losses_of(run.steps, run.healthy).values() if math.isfinite(loss)]
+    return any(abs(loss) > ABSURD * max([1.0, *before]) for loss in trial.losses.values())
+
+
+def why(run: Run, trial: Trial) -> Text:
     """Why a fix has failed."""
-    trip, raised, steps = answer["trip"], answer["raised"], answer["steps"]
-    if status is None:
+    if trial.status is None:
         return text("it took too long", "시간이 너무 오래 걸림")
-    if trip is not None:
-        seen = f"{trip['where']} {trip['kind']}"
-        return text(f"step {trip['step']}: {seen}", f"스텝 {trip['step']}: {seen}")
-    if raised is not None:
-        return text(f"the program raised {raised}", f"프로그램에서 예외 발생: {raised}")
-    return text(f"it ended after {steps} steps", f"{steps}개 스텝 뒤에 끝남")
+    if trial.trip is not None:
+        at, seen = trial.trip["step"], f"{trial.trip['where']} {trial.trip['kind']}"
+        return text(f"step {at}: {seen}", f"스텝 {at}: {seen}")
+    if trial.raised is not None:
+        return text(f"the program raised {trial.raised}", f"프로그램에서 예외 발생: {trial.raised}")
+    if absurd(run, trial):
+        loss = max(abs(loss) for loss in trial.losses.values())
+        return text(f"finite, but with a loss of {loss:.3g}", f"유한하지만 손실이 {loss:.3g}")
+    return text(f"it ended after {trial.steps} steps", f"{trial.steps}개 스텝 뒤에 끝남")
 
 
 def steps_of(folder: str) -> list[Any]:
@@ -92,7 +130,7 @@ def steps_of(folder: str) -> list[Any]:
     return _core.steps(path) if os.path.exists(path) else []
 
 
-def losses(steps: list[Any], before: int) -> dict[int, float]:
+def losses_of(steps: list[Any], before: float = math.inf) -> dict[int, float]:
     """The loss of every step before `before`."""
     return {step: loss for step, _, loss, *_ in reversed(steps) if step < before and loss is not None}
 
@@ -104,11 +142,3 @@ def compare(run: dict[int, float], fixed: dict[int, float]) -> tuple[str, int]:
         return "identical", len(pairs)
     near = all(math.isclose(a, b, rel_tol=CLOSE) for a, b in pairs)
     return "close" if near else "changed", len(pairs)
-
-
-def pace(steps: list[Any], before: int) -> float | None:
-    """Median nanoseconds of a healthy step, the first left out; `None` where there is too little to tell."""
-    times = [nanos for step, nanos, *_ in steps if step < before]
-    took = [b - a for a, b in itertools.pairwise(times)]
-    middle = statistics.median(took) if len(took) >= PACE_STEPS else 0.0
-    return middle if middle >= PACE_NANOS else None

@@ -56,6 +56,7 @@ class Variant:
         return {
             "id": "+".join(dict.fromkeys(step.id for step in self.steps)),
             "causes": self.causes,
+            "parts": len(self.steps),
             "summary": self.summary,
             "safety": self.safety.value,
             "diff": "".join(source.diff(new) for source, new in files),

@@ -65,6 +65,8 @@ pub struct Attempt {
     /// Causes that it removes; empty where it removes what they lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
+    /// Edits that are needed together.
+    pub parts: u64,
     pub summary: Text,
     pub safety: Safety,
     #[serde(skip_serializing_if = "Option::is_none", default)]

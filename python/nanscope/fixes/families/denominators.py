@@ -10,7 +10,7 @@ from nanscope.fixes.site import Site, Suspect
 
 CAUSES = (
     "division-by-zero", "empty-reduction", "single-element-spread", "where-gradient-trap", "infinite-derivative",
-    "optimizer-epsilon", "gradient-edit", "zero-times-infinity", "underflow", "cancellation",
+    "optimizer-epsilon", "gradient-edit", "zero-times-infinity", "underflow", "cancellation", "epsilon-lost",
 )  # fmt: skip
 FLOORS = {"float16": "1e-4", "bfloat16": "1e-6", "float32": "1e-6", "float64": "1e-12"}
 
@@ -32,7 +32,7 @@ def denominators(site: Site) -> Iterator[Candidate]:
         yield candidate(
             "replace-zero-denominator", CAUSES, Safety.SAFE,
             "where the denominator is 0, divide by a small number instead", "분모가 0인 곳에서는 작은 수로 나눕니다",
-            (suspect.source, suspect.source.replace(node, f"({inside} + ({inside} == 0) * 1e-6)")),
+            (suspect.source, suspect.source.grouped(node, f"{inside} + ({inside} == 0) * 1e-6")),
         )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
 
 CAUSES = ("exp-overflow", "half-overflow", "outlier-input", "divergence")
-LIMITS = {"float16": ("10", "5"), "bfloat16": ("80", "20"), "float32": ("80", "20"), "float64": ("700", "80")}
+LIMITS = {"float16": ("10", "5"), "float64": ("700", "80", "5")}
+WIDE = ("80", "20", "5")
 
 
 @family(30)
@@ -18,7 +19,7 @@ def exponents(site: Site) -> Iterator[Candidate]:
         if not suspect.called(suspect.op):
             continue
         node = suspect.operands[0]
-        for limit in LIMITS.get(suspect.dtype or "float32", ("80", "20")):
+        for limit in LIMITS.get(suspect.dtype or "", WIDE):
             yield candidate(
                 "limit-exponent", CAUSES, Safety.SAFE,
                 f"keep the exponent at {limit} or below", f"지수가 {limit}보다 커지지 않게 합니다",

@@ -1,0 +1,111 @@
+"""Settings of the optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nanscope.fixes.families.ctc import with_keyword
+from nanscope.fixes.families.guard import optimizers, steps
+from nanscope.fixes.fix import Candidate, Safety, candidate, family
+from nanscope.fixes.site import Site
+from nanscope.fixes.source import Source
+
+
+@family(15)
+def epsilon(site: Site) -> Iterator[Candidate]:
+    """A larger eps in the optimizer's denominator."""
+    if "optimizer-epsilon" not in site.causes or site.main is None:
+        return
+    for call in optimizers(site.main).values():
+        for eps in ("1e-4", "1e-3"):
+            yield candidate(
+                "optimizer-eps", ("optimizer-epsilon",), Safety.CHANGES_TRAINING,
+                f"eps={eps} for the optimizer: large enough for the format of the parameters",
+                f"옵티마이저에 eps={eps}: 파라미터의 자료형에서 0이 되지 않는 값",
+                (site.main, with_keyword(site.main, call, "eps", eps)),
+            )  # fmt: skip
+
+
+@family(45)
+def rate(site: Site) -> Iterator[Candidate]:
+    """A tenth of the learning rate."""
+    if site.main is None or not {"divergence", "outlier-input", "dead-units"} & set(site.causes):
+        return
+    for call in optimizers(site.main).values():
+        given = next((k.value for k in call.keywords if k.arg == "lr"), None)
+        value = constant(site.main, given) if given is not None else site.facts.get("optimizer.lr")
+        if isinstance(value, float) and value > 0:
+            yield candidate(
+                "lower-rate", ("divergence", "dead-units"), Safety.CHANGES_TRAINING,
+                f"a learning rate of {value / 10:g} instead of {value:g}", f"학습률을 {value:g} 대신 {value / 10:g}로 합니다",
+                (site.main, with_keyword(site.main, call, "lr", f"{value / 10:g}")),
+            )  # fmt: skip
+
+
+def constant(source: Source, node: ast.expr) -> float | None:
+    """The number that an expression is, or that the name in it was given once."""
+    if isinstance(node, ast.Name):
+        given = assigned(source, node.id)
+        return constant(source, given[0]) if len(given) == 1 and not isinstance(given[0], ast.Name) else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.Mult, ast.Div)):
+        left, right = constant(source, node.left), constant(source, node.right)
+        if (
+            left is None
+            or right is None
+            or (isinstance(node.op, ast.Div) and right == 0.0)
+            or abs(right) > 100.0 < abs(left)
+        ):
+            return None
+        return (
+            left**right
+            if isinstance(node.op, ast.Pow)
+            else left * right
+            if isinstance(node.op, ast.Mult)
+            else left / right
+        )
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def assigned(source: Source, name: str) -> list[ast.expr]:
+    """Everything that a file assigns to a name."""
+    return [
+        n.value for n in ast.walk(source.tree)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+    ]  # fmt: skip
+
+
+@family(46)
+def clip(site: Site) -> Iterator[Candidate]:
+    """Gradients clipped to a norm of 1 before the update."""
+    if site.main is None or not {"divergence", "outlier-input"} & set(site.causes):
+        return
+    for statement, optimizer in steps(site.main):
+        parameters = f'[p for group in {optimizer}.param_groups for p in group["params"]]'
+        yield candidate(
+            "clip-gradients", ("divergence",), Safety.CHANGES_TRAINING,
+            "clip the gradients to a norm of 1 before the update", "업데이트 전에 기울기의 노름을 1로 자릅니다",
+            (site.main, site.main.before(statement, f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0)")),
+        )  # fmt: skip
+
+
+@family(15)
+def zero_grad(site: Site) -> Iterator[Candidate]:
+    """Gradients zeroed after every update."""
+    if site.main is None or "missing-zero-grad" not in site.causes:
+        return
+    for statement, optimizer in steps(site.main):
+        source = site.main
+        end = source.span(statement)[1]
+        line = f"{source.newline}{source.indent(statement)}{optimizer}.zero_grad()"
+        from nanscope.fixes.source import Edit
+
+        yield candidate(
+            "zero-gradients", ("missing-zero-grad",), Safety.CHANGES_TRAINING,
+            "set the gradients to zero after every update", "업데이트할 때마다 기울기를 0으로 되돌립니다",
+            (source, Edit(end, end, line)),
+        )  # fmt: skip

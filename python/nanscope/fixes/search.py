@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TRIALS_MAX = 20
 WIDTH_MAX = 10  # single edits that are tried
 ENOUGH = 2  # proved fixes of the cause, after which no other is tried
-DEPTH_MAX = 3  # edits that may be needed together
+DEPTH_MAX = 4  # edits that may be needed together
 FOLLOW_MAX = 2  # second edits tried after a first that has moved the fault
 START_SECONDS = 20.0  # a trial may take this and `SLACK` times as long as the run did
 SLACK = 5.0

@@ -10,6 +10,7 @@ from typing import Any
 
 from nanscope.fixes.source import Source, Unreadable, read
 
+OUTSIDE = ("data", "buffer", "state", "param")
 BAD_SOURCES_MAX = 4  # operators looked at: the origin, and those that its bad inputs came from
 NARROW = {"float16": 65504.0, "bfloat16": 3.38e38, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
@@ -88,6 +89,18 @@ class Suspect:
         return isinstance(node, ast.Name) and node.id in imported(self.source)
 
 
+def operands_of(suspect: Suspect) -> list[tuple[dict[str, Any], ast.expr]]:
+    """Tensors that the operator read, each with its expression: by position in its schema; where a module is called, what is no
+    parameter by its position among the arguments."""
+    node = suspect.node
+    if isinstance(node, ast.Call) and suspect.receiver() is None and not suspect.called(suspect.op):
+        given = [
+            arg for arg in suspect.entry["inputs"] if (arg.get("source") or {}).get("kind") not in ("param", "buffer")
+        ]
+        return list(zip(given, (a for a in node.args if not isinstance(a, ast.Starred)), strict=False))
+    return list(zip(suspect.entry["inputs"], suspect.operands, strict=False))
+
+
 def imported(source: Source) -> dict[str, str]:
     """Names that a file imports, and what they stand for: `{"F": "torch.nn.functional"}`."""
     found: dict[str, str] = {}
@@ -121,7 +134,7 @@ class Site:
         self.foreign = foreign
         self.put = put or {}
         self.origin: dict[str, Any] = report.get("origin") or {}
-        self.causes: list[str] = [cause["id"] for cause in report["causes"]]
+        self.causes: list[str] = [cause["id"] for cause in report.get("causes", [])]
         self.phase: str | None = self.origin.get("phase")
         self.facts: dict[str, Any] = ledger.get("facts", {})
 
@@ -155,15 +168,17 @@ class Site:
         except Unreadable:
             return None
 
-    def seen(self, arg: dict[str, Any]) -> tuple[float, float] | None:
-        """The range of an input over the healthy steps, by its name; `None` where it was never out of it, or is not known."""
-        name = (arg.get("source") or {}).get("name")
-        for known in (self.ledger.get("history") or {}).get("inputs", []):
-            if name is not None and known.get("name") == name and known.get("odd"):
-                low, high = known.get("low"), known.get("high")
-                if isinstance(low, float) and isinstance(high, float):
-                    return low, high
-        return None
+    def readers(self, name: str | None) -> Iterator[tuple[Suspect, ast.expr]]:
+        """The first expression that read the input of this name, and what it is there."""
+        for entry in self.ledger["entries"] if name else ():
+            if entry.get("forward") is None and any(
+                (arg.get("source") or {}).get("name") == name for arg in entry["inputs"]
+            ):
+                for suspect in self._nodes(entry, None):
+                    for arg, node in operands_of(suspect):
+                        if (arg.get("source") or {}).get("name") == name:
+                            yield suspect, node
+                return
 
     # ---- suspects
 
@@ -184,8 +199,11 @@ class Site:
                 continue
             seen.add(entry["index"])
             forward = entry.get("forward")
-            if forward is not None:  # a derivative: what can be changed is the operator that it is the derivative of
-                yield from self._nodes(entries[forward], entry)
+            place = entry.get("place")
+            if forward is not None and place == entries[forward].get("place"):
+                yield from self._nodes(
+                    entries[forward], entry
+                )  # a derivative: what can be changed is what it is one of
             else:
                 yield from self._nodes(entry, behind)
             count += 1

@@ -31,8 +31,8 @@ def denominators(site: Site) -> Iterator[Candidate]:
         inside = suspect.source.segment(node)
         yield candidate(
             "replace-zero-denominator", CAUSES, Safety.SAFE,
-            "where the denominator is 0, divide by a small number instead", "분모가 0인 곳에서는 작은 수로 나눕니다",
-            (suspect.source, suspect.source.grouped(node, f"{inside} + ({inside} == 0) * 1e-6")),
+            "where the denominator is 0, divide by 1 instead", "분모가 0인 곳에서는 1로 나눕니다",
+            (suspect.source, suspect.source.grouped(node, f"{inside} + ({inside} == 0)")),
         )  # fmt: skip
 
 
@@ -46,6 +46,9 @@ def denominator(suspect: Suspect) -> ast.expr | None:
         return operands[0] if negative else None
     if suspect.called("div", "divide", "true_divide"):
         return operands[1] if len(operands) > 1 else None
+    exponent = suspect.entry.get("scalars", {}).get("exponent")
+    if suspect.called("pow") and not (isinstance(exponent, (int, float)) and exponent < 0):
+        return None
     if suspect.called("reciprocal", "rsqrt", "pow"):
         return operands[0] if operands else None
     return None

@@ -9,7 +9,7 @@ from nanscope.fixes.families.ctc import with_keyword
 from nanscope.fixes.families.guard import optimizers, steps
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
-from nanscope.fixes.source import Source
+from nanscope.fixes.source import Edit, Source
 
 
 @family(15)
@@ -33,13 +33,16 @@ def rate(site: Site) -> Iterator[Candidate]:
     if site.main is None or not {"divergence", "outlier-input", "dead-units"} & set(site.causes):
         return
     for call in optimizers(site.main).values():
-        given = next((k.value for k in call.keywords if k.arg == "lr"), None)
+        given = next((k.value for k in call.keywords if k.arg == "lr"), call.args[1] if len(call.args) > 1 else None)
         value = constant(site.main, given) if given is not None else site.facts.get("optimizer.lr")
         if isinstance(value, float) and value > 0:
+            lower = f"{value / 10:g}"
+            positional = given is not None and given in call.args
+            edit = site.main.replace(call.args[1], lower) if positional else with_keyword(site.main, call, "lr", lower)
             yield candidate(
                 "lower-rate", ("divergence", "dead-units"), Safety.CHANGES_TRAINING,
-                f"a learning rate of {value / 10:g} instead of {value:g}", f"학습률을 {value:g} 대신 {value / 10:g}로 합니다",
-                (site.main, with_keyword(site.main, call, "lr", f"{value / 10:g}")),
+                f"a learning rate of {lower} instead of {value:g}", f"학습률을 {value:g} 대신 {lower}로 합니다",
+                (site.main, edit),
             )  # fmt: skip
 
 
@@ -102,8 +105,6 @@ def zero_grad(site: Site) -> Iterator[Candidate]:
         source = site.main
         end = source.span(statement)[1]
         line = f"{source.newline}{source.indent(statement)}{optimizer}.zero_grad()"
-        from nanscope.fixes.source import Edit
-
         yield candidate(
             "zero-gradients", ("missing-zero-grad",), Safety.CHANGES_TRAINING,
             "set the gradients to zero after every update", "업데이트할 때마다 기울기를 0으로 되돌립니다",

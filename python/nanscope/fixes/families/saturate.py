@@ -10,6 +10,8 @@ from nanscope.fixes.site import NARROW, Site
 
 CAUSES = ("half-overflow", "mask-constant-overflow", "exp-overflow", "loss-scale-overflow", "outlier-input")
 
+LARGEST = 1e6  # no healthy activation is larger
+
 
 @family(14)
 def cast(site: Site) -> Iterator[Candidate]:
@@ -33,7 +35,7 @@ def cast(site: Site) -> Iterator[Candidate]:
 def result(site: Site) -> Iterator[Candidate]:
     """`a + b` becomes `(a + b).clamp(-65504, 65504)`."""
     for suspect in site.suspects:
-        limit = NARROW.get(suspect.dtype or "", 1e30)
+        limit = NARROW.get(suspect.dtype or "", LARGEST)
         infinite = any(
             (arg.get("counts") or {}).get(k) for arg in suspect.entry["outputs"] for k in ("posinf", "neginf")
         )

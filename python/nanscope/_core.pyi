@@ -27,6 +27,7 @@ __all__ = [
     "diagnose",
     "digest",
     "drift",
+    "fixed",
     "locale",
     "look",
     "main",
@@ -143,7 +144,7 @@ class Command:
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
     its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-    None for none. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...
@@ -163,6 +164,8 @@ class Command:
     def lang(self, /) -> str: ...
     @property
     def module(self, /) -> str | None: ...
+    @property
+    def number(self, /) -> int: ...
     @property
     def on_trip(self, /) -> str: ...
     @property
@@ -720,6 +723,14 @@ def drift(
 
     None when either cannot be read in place, or they do not fit each other. Raises RuntimeError when torch has not been
     imported.
+    """
+
+def fixed(folder: str, number: SupportsIndex, lang: str) -> tuple[list[tuple[str, bytes]], str, str]:
+    """
+    Fix `number` of the run folder `folder`, made in memory: the files as `(path, new bytes)`, the report as JSON, and what is known
+    of the run as JSON.
+
+    Raises `ValueError` when there is no such fix, when it has no diff, or when a file has changed since the run.
     """
 
 def locale() -> str:

@@ -18,7 +18,9 @@ from nanscope import _core
 class Folder:
     """One run folder. Raises `OSError` on creation if it cannot be written."""
 
-    def __init__(self, out: str | None, script: str, argv: list[str], lang: str | None = None) -> None:
+    def __init__(
+        self, out: str | None, script: str, argv: list[str], lang: str | None = None, module: bool = False
+    ) -> None:
         import torch
 
         if out is not None and not out.strip():
@@ -31,6 +33,7 @@ class Folder:
         self.info: dict[str, Any] = {
             "schema": "nanscope.run/1",
             "script": script,
+            "module": module,
             "argv": argv,
             "cwd": os.getcwd(),
             "python": platform.python_version(),

@@ -63,7 +63,7 @@ class Watcher:
     ) -> None:
         self.budget = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
-        self.run_folder = Folder(out, script, argv, lang)
+        self.run_folder = Folder(out, script, argv, lang, module=again is not None and bool(again.spec["module"]))
         self.folder = self.run_folder.path
         self.on_trip = on_trip
         self.left = diagnose_first

@@ -1,4 +1,6 @@
-use nanscope_cli::{Color, Lang, OnTrip, Parsed, RunOptions, execute};
+use std::path::Path;
+
+use nanscope_cli::{Color, Lang, OnTrip, Parsed, ProveOptions, RunOptions, choose, execute, patched, read};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -6,7 +8,7 @@ use pyo3::prelude::*;
 ///
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
 /// its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-/// None for none. It is `"exit"` when the command was executed already: then `status` is the exit status.
+/// None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
     kind: &'static str,
@@ -20,6 +22,7 @@ pub(crate) struct Command {
     diagnose_first: u32,
     check: Option<u32>,
     budget: u32,
+    number: usize,
     color: &'static str,
     lang: &'static str,
 }
@@ -42,8 +45,21 @@ impl Command {
             diagnose_first,
             check,
             budget,
+            number: 0,
             color,
             lang,
+        }
+    }
+
+    fn prove(options: ProveOptions) -> Self {
+        let ProveOptions { run, number, lang } = options;
+        Command {
+            kind: "prove",
+            status: None,
+            out: Some(run.display().to_string()),
+            number,
+            lang: lang.as_str(),
+            ..Command::exit(0)
         }
     }
 
@@ -60,6 +76,7 @@ impl Command {
             diagnose_first: 1,
             check: None,
             budget: 0,
+            number: 0,
             color: Color::default().as_str(),
             lang: Lang::default().as_str(),
         }
@@ -73,6 +90,7 @@ impl Command {
 pub(crate) fn parse(py: Python<'_>, argv: Vec<String>) -> Command {
     py.detach(|| match nanscope_cli::parse(argv) {
         Parsed::Run(options) => Command::run(options),
+        Parsed::Prove(options) => Command::prove(options),
         Parsed::Task(task) => Command::exit(execute(task)),
     })
 }
@@ -84,6 +102,23 @@ pub(crate) fn parse(py: Python<'_>, argv: Vec<String>) -> Command {
 pub(crate) fn main(py: Python<'_>, argv: Vec<String>) -> PyResult<i32> {
     let wrong = "expected a command that needs no Python, got `run`";
     parse(py, argv).status.ok_or_else(|| PyValueError::new_err(wrong))
+}
+
+/// Fix `number` of the run folder `folder`, made in memory: the files as `(path, new bytes)`, the report as JSON, and what is known
+/// of the run as JSON.
+///
+/// Raises `ValueError` when there is no such fix, when it has no diff, or when a file has changed since the run.
+#[pyfunction]
+pub(crate) fn fixed(folder: &str, number: usize, lang: &str) -> PyResult<(Vec<(String, Vec<u8>)>, String, String)> {
+    let wrong = |error: anyhow::Error| PyValueError::new_err(format!("{error:#}"));
+    let lang: Lang =
+        lang.parse().map_err(|error: nanscope_lang::UnknownLang| PyValueError::new_err(error.to_string()))?;
+    let (report, info) = read(Path::new(folder), lang).map_err(wrong)?;
+    let fix = choose(&report, number, Path::new(folder), lang).map_err(wrong)?;
+    let files = patched(fix, Path::new(&info.cwd)).map_err(wrong)?;
+    let files = files.into_iter().map(|file| (file.path.display().to_string(), file.after)).collect();
+    let info = serde_json::to_string(&info).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((files, nanscope_report::json::render(&report), info))
 }
 
 /// The language that the environment asks for: `"en"` or `"ko"`.

@@ -18,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use super::calm::Calm;
     #[pymodule_export]
-    use super::cli::{Command, locale, main, parse};
+    use super::cli::{Command, fixed, locale, main, parse};
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]

@@ -32,6 +32,20 @@ pub(crate) enum Command {
         #[arg(long, default_value = "text", value_parser = nanscope_report::Format::NAMES)]
         format: String,
     },
+    /// Show a fix as a diff, make it, or run the program with it once more
+    Fix {
+        /// The run folder
+        run: PathBuf,
+        /// Which, as the report counts them
+        #[arg(default_value_t = 1)]
+        number: usize,
+        /// Change the files; each is kept beside itself as it was
+        #[arg(long, conflicts_with = "prove")]
+        write: bool,
+        /// Run the program with the fix, past the step that failed, and tell what came out
+        #[arg(long)]
+        prove: bool,
+    },
     /// List the causes that nanscope knows, or print the page of one
     Rules {
         /// Id of a cause, as half-overflow

@@ -17,7 +17,7 @@ pub(crate) fn explain(folder: &Path, format: Format, color: Color, lang: Lang) -
 }
 
 /// The best that the folder can tell: diagnosed anew, as it was reported, or from the steps alone.
-fn report(run: &Run, lang: Lang) -> Report {
+pub(crate) fn report(run: &Run, lang: Lang) -> Report {
     let mut report = match (knowledge::diagnose(run, lang), &run.report) {
         (Some(anew), Some(old)) if run.logs.iter().all(|log| log.outcomes.is_empty()) => with_trials(anew, old),
         (Some(anew), _) => anew,

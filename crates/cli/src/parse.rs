@@ -16,8 +16,21 @@ use crate::{
 pub enum Parsed {
     /// For Python.
     Run(RunOptions),
+    /// For Python.
+    Prove(ProveOptions),
     /// For [`execute`](crate::execute).
     Task(Task),
+}
+
+/// A fix to be proved once more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProveOptions {
+    /// The run folder.
+    pub run: PathBuf,
+    /// Number of the fix, from 1.
+    pub number: usize,
+    /// Language of what is said.
+    pub lang: Lang,
 }
 
 /// A command that needs no Python.
@@ -27,6 +40,13 @@ pub enum Task {
     Explain {
         run: PathBuf,
         format: Format,
+        color: Color,
+        lang: Lang,
+    },
+    Fix {
+        run: PathBuf,
+        number: usize,
+        write: bool,
         color: Color,
         lang: Lang,
     },
@@ -70,6 +90,8 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
             let format = format.parse().expect("clap lets only the names of formats pass");
             Parsed::Task(Task::Explain { run, format, color, lang })
         }
+        Command::Fix { run, number, prove: true, .. } => Parsed::Prove(ProveOptions { run, number, lang }),
+        Command::Fix { run, number, write, .. } => Parsed::Task(Task::Fix { run, number, write, color, lang }),
         Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
     }

@@ -9,7 +9,7 @@ fn parsed(argv: &[&str]) -> Parsed {
 fn run(argv: &[&str]) -> RunOptions {
     match parsed(argv) {
         Parsed::Run(options) => options,
-        Parsed::Task(task) => panic!("{argv:?}: {task:?}"),
+        other => panic!("{argv:?}: {other:?}"),
     }
 }
 

@@ -22,6 +22,10 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
     fixes.sort_by_key(|fix| rank(fix, first.as_deref()));
     let advice = std::mem::take(&mut report.fixes);
     report.fixes = fixes.into_iter().map(|fix| fix.told(pick)).chain(advice).collect();
+    for (at, proof) in report.fixes.iter_mut().enumerate().filter_map(|(at, fix)| Some((at, fix.proof.as_mut()?))) {
+        // Recorded before the fixes were ranked: as `nanscope fix RUN`.
+        proof.command = format!("{} {} --prove", proof.command, at + 1);
+    }
     for warning in outcomes.warnings.iter().map(pick) {
         if !report.warnings.contains(&warning) {
             report.warnings.push(warning);
@@ -70,7 +74,7 @@ mod tests {
             compared: 5,
             time_ratio: Some(time_ratio),
             seconds: None,
-            command: String::new(),
+            command: "nanscope fix run".into(),
         });
         Attempt {
             id: id.into(),
@@ -115,6 +119,7 @@ mod tests {
         let ids: Vec<&str> = report.fixes.iter().map(|fix| fix.id.as_str()).collect();
         assert_eq!(ids, ["safe", "quick", "slow", "guard", "unrun"]);
         assert_eq!(report.fixes[0].summary, "한국어로");
+        assert_eq!(report.fixes[1].proof.as_ref().unwrap().command, "nanscope fix run 2 --prove");
         assert_eq!(report.causes[0].confidence, Confidence::Proved);
         assert_eq!(report.causes[1].confidence, Confidence::Likely);
     }

@@ -13,6 +13,7 @@ fn version_1() {
     let info = RunInfo {
         schema: "nanscope.run/1".into(),
         script: "train.py".into(),
+        module: false,
         argv: vec!["--epochs".into(), "3".into()],
         cwd: "/home/user/work".into(),
         python: "3.11.7".into(),

@@ -29,7 +29,7 @@ def prove(watcher: Watcher) -> bool:
         healthy=min(trip["step"], alarm.get("step", trip["step"])),
         seconds=folder.seconds(),
         base=folder.info["cwd"],
-        command=f"nanscope fix {folder.path} --prove",
+        command=f"nanscope fix {folder.path}",
     )
     site = Site(report, json.loads(diagnosed.ledger), run.base, foreign())
     Search(again, run, diagnosed.outcomes, watcher.budget).start(site)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_FEED = re.compile(r"[^\n]*\n|[^\n]+")
 _NOT_ATOMS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Await, ast.NamedExpr, ast.Starred,
 )  # fmt: skip
@@ -203,18 +204,10 @@ class Source:
         return text
 
     def diff(self, text: str) -> str:
-        """Unified diff from the file to `text`. A carriage return stays at the end of its line."""
-        lines = difflib.unified_diff(
-            self.text.splitlines(keepends=True) if "\r" not in self.text else self.text.split("\n"),
-            text.splitlines(keepends=True) if "\r" not in text else text.split("\n"),
-            f"a/{self.file}",
-            f"b/{self.file}",
-            n=2,
-        )
-        out = []
-        for line in lines:
-            out.append(line if line.endswith("\n") else f"{line}\n")
-        return "".join(out)
+        """Unified diff from the file to `text`, as `patch` reads it; a carriage return belongs to its line."""
+        before, after = _FEED.findall(self.text), _FEED.findall(text)
+        lines = difflib.unified_diff(before, after, f"a/{self.file}", f"b/{self.file}", n=2)
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:

@@ -1,5 +1,6 @@
 //! In the manner of a compiler: the line first, then why in numbers, how it got there, what to do.
 
+mod fix;
 mod frame;
 mod paint;
 mod safe;
@@ -12,6 +13,7 @@ use nanscope_lang::Lang;
 use nanscope_trace::schema::{Report, Verdict};
 
 use crate::content;
+pub use fix::{about, diff};
 use paint::Paint;
 
 /// What the terminal can do.

@@ -16,11 +16,13 @@ impl Paint {
     pub(super) fn warning(self, text: &str) -> String {
         self.with(AnsiColor::Yellow.on_default().effects(Effects::BOLD), text)
     }
-    pub(super) fn added(self, text: &str) -> String {
-        self.with(AnsiColor::Green.on_default(), text)
-    }
-    pub(super) fn removed(self, text: &str) -> String {
-        self.with(AnsiColor::Red.on_default(), text)
+    /// A line of a diff.
+    pub(super) fn diff(self, line: &str) -> String {
+        match line.as_bytes().first() {
+            Some(b'+') => self.with(AnsiColor::Green.on_default(), line),
+            Some(b'-') => self.with(AnsiColor::Red.on_default(), line),
+            _ => safe(line),
+        }
     }
 
     fn with(self, style: Style, text: &str) -> String {

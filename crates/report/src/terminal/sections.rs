@@ -76,14 +76,7 @@ fn fix(number: usize, fix: &Fix, paint: Paint, columns: usize, lang: Lang) -> Ve
         lines.extend(hang("     ", &safe(&content::proof(proof, lang)), columns));
     }
     lines.extend(fix.note.iter().flat_map(|note| hang("     ", &safe(note), columns)));
-    for line in fix.diff.iter().flat_map(|diff| diff.lines()) {
-        let text = match line.as_bytes().first() {
-            Some(b'+') => paint.added(line),
-            Some(b'-') => paint.removed(line),
-            _ => safe(line),
-        };
-        lines.push(format!("       {text}"));
-    }
+    lines.extend(fix.diff.iter().flat_map(|diff| diff.lines()).map(|line| format!("       {}", paint.diff(line))));
     lines
 }
 

@@ -10,6 +10,9 @@ pub struct RunInfo {
     pub schema: String,
     /// The script or module as the user named it.
     pub script: String,
+    /// True when `script` is the name of a module, as for `python -m`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub module: bool,
     /// Its arguments, the script not among them.
     pub argv: Vec<String>,
     /// Directory that paths in the run folder are relative to.

@@ -1,0 +1,59 @@
+"""`nanscope fix RUN --prove`: the program with a fix, run once more."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+from nanscope import _core
+
+
+def once_more(command: Any) -> int:
+    """Runs the program as a fix has it, and tells whether it gets past the step that failed: exit status 0, else 1; 2 where it
+    cannot be tried."""
+    from nanscope.run import Refused, need_torch, say, states
+
+    try:
+        files, report_text, info_text = _core.fixed(command.out, command.number, command.lang)
+        need_torch()
+    except (Refused, ValueError) as error:
+        sys.stderr.write(f"nanscope fix: {error}\n")
+        return 2
+    from nanscope.again.process import Again
+    from nanscope.fixes.trials import Run, losses_of, run_again, steps_of, succeeded, why
+
+    report, info = json.loads(report_text), json.loads(info_text)
+    trip = report["trip"]
+    module = info.get("module", False)
+    spec = {
+        "script": None if module else info["script"],
+        "module": info["script"] if module else None,
+        "args": info["argv"],
+        "cwd": info["cwd"],
+        "states": states(),
+    }
+    healthy = trip["step"]
+    run = Run(
+        steps_of(command.out),
+        max(healthy, trip.get("seen") or 0),
+        healthy,
+        report["run"].get("seconds") or 0.0,
+        info["cwd"],
+        "",
+    )
+    sources = {path: bytes(data).decode("utf-8", "surrogateescape") for path, data in files}
+    trial = run_again(Again(spec, None), run, sources, math.inf)
+    fix = report["fixes"][command.number - 1]
+    before = losses_of(run.steps, healthy)
+    same = sum(trial.losses.get(step) == loss for step, loss in before.items())
+    if succeeded(run, trial):
+        told = (
+            f"past step {run.reached}, finite for {trial.steps} steps; {same} of {len(before)} healthy losses the same"
+        )
+    else:
+        told = f"failed: {why(run, trial)[command.lang]}"
+    say(sys.stdout, f"{fix['id']}: {told}\n")
+    sys.stdout.flush()
+    return 0 if succeeded(run, trial) else 1

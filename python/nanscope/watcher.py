@@ -63,6 +63,7 @@ class Watcher:
     ) -> None:
         self.budget = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
+        self.tried = False  # fixes for it
         self.run_folder = Folder(out, script, argv, lang, module=again is not None and bool(again.spec["module"]))
         self.folder = self.run_folder.path
         self.on_trip = on_trip
@@ -550,7 +551,7 @@ class Watcher:
         if self.diagnosing:
             return False
         self._trips += 1
-        if self._trips <= self.left or self.on_trip == "stop":
+        if self._trips <= self.left or self.on_trip in ("stop", "heal"):
             self.diagnosing = True
             popped = self.recorder.enter()
             try:
@@ -564,10 +565,22 @@ class Watcher:
         else:
             self.run_folder.trip(trip.plain())
             self.undiagnosed += 1
-        if self.on_trip == "stop":
+        if self.on_trip == "stop" or (self.on_trip == "heal" and not self._heal()):
             self.stopped = True
             raise Stop
-        return self.on_trip == "skip"
+        return self.on_trip in ("skip", "heal")
+
+    def _heal(self) -> bool:
+        """Makes the best proved fix in memory; the run ends where there is none."""
+        from nanscope.fixes.heal import heal
+
+        self.diagnosing = True
+        popped = self.recorder.enter()
+        try:
+            return heal(self)
+        finally:
+            self.recorder.leave(popped)
+            self.diagnosing = False
 
     def diagnosis_of(self, trip: Trip) -> dict[str, Any]:
         """The report; if nanscope itself fails, one that says so and holds the trip."""
@@ -591,7 +604,7 @@ class Watcher:
             popped = self.recorder.enter()
             self.recorder.leave(popped)
             self.stop()
-            self._try_fixes()
+            self.proved()
             self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
             if self.report is not None and self.undiagnosed:
                 self.report.setdefault("warnings", []).append(f"{self.undiagnosed} more trips were not diagnosed")
@@ -602,10 +615,12 @@ class Watcher:
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())
 
-    def _try_fixes(self) -> None:
-        """Runs the program with fixes for the first trip, where that is possible."""
-        if self.diagnosed is None or os.getpid() != self._pid:
-            return
+    def proved(self) -> bool:
+        """Runs the program with fixes for the first trip, where that is possible; the report then tells of them. Returns whether
+        anything was tried."""
+        if self.diagnosed is None or self.tried or os.getpid() != self._pid:
+            return False
+        self.tried = True
         from nanscope.fixes.prove import prove
 
         folder = self.run_folder
@@ -619,6 +634,7 @@ class Watcher:
             end = folder.ending("stopped", None, self.clock.completed(), self.own_seconds())
             self.report = self.diagnosed.report(folder, end)
             folder.report(self.report)
+        return news
 
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder

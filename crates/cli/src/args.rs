@@ -69,6 +69,9 @@ pub(crate) struct RunArgs {
     /// What to do when a value stops being finite
     #[arg(long, value_enum, default_value_t)]
     pub(crate) on_trip: OnTrip,
+    /// Make the best fix that was proved in memory, leave the bad update out, and go on; end the script where there is none
+    #[arg(long, conflicts_with = "on_trip")]
+    pub(crate) heal: bool,
     /// Write the report as JSON here too; - is stdout
     #[arg(long, value_name = "PATH")]
     pub(crate) json: Option<String>,

@@ -6,7 +6,7 @@ use nanscope_lang::Lang;
 use nanscope_report::Format;
 
 use crate::{
-    Color, RunOptions,
+    Color, OnTrip, RunOptions,
     args::{Args, Command, RunArgs},
     locale,
 };
@@ -102,10 +102,11 @@ const NO_SCRIPT: &str =
 
 /// None when neither a script nor a module was given.
 fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
-    let RunArgs { on_trip, json, out, diagnose_first, check, budget, module, command } = run;
+    let RunArgs { on_trip, heal, json, out, diagnose_first, check, budget, module, command } = run;
     let mut command = command.into_iter();
     let target = command.next().filter(|name| !name.is_empty())?;
     let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
     let args = command.collect();
+    let on_trip = if heal { OnTrip::Heal } else { on_trip };
     Some(RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, budget, color, lang })
 }

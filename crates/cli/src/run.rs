@@ -10,6 +10,9 @@ pub enum OnTrip {
     Skip,
     /// Diagnose and go on as if nanscope were not there
     Continue,
+    /// Diagnose, make a proved fix in memory, leave the bad update out, and go on
+    #[value(skip)]
+    Heal,
 }
 
 impl OnTrip {
@@ -19,6 +22,7 @@ impl OnTrip {
             OnTrip::Stop => "stop",
             OnTrip::Skip => "skip",
             OnTrip::Continue => "continue",
+            OnTrip::Heal => "heal",
         }
     }
 }

@@ -31,7 +31,7 @@ def prove(watcher: Watcher) -> bool:
         base=folder.info["cwd"],
         command=f"nanscope fix {folder.path}",
     )
-    site = Site(report, json.loads(diagnosed.ledger), run.base, foreign())
+    site = Site(report, json.loads(diagnosed.ledger), run.base, foreign(), since=folder.started)
     Search(again, run, diagnosed.outcomes, watcher.budget).start(site)
     return diagnosed.outcomes.any()
 

@@ -85,7 +85,7 @@ class Search:
         """Where the fault is now; `None` where it is what it was."""
         if trial.report is None or trial.ledger is None:
             return None
-        now = Site(trial.report, json.loads(trial.ledger), site.base, site.foreign, variant.put)
+        now = Site(trial.report, json.loads(trial.ledger), site.base, site.foreign, variant.put, site.since)
         same = ("phase", "op", "node", "function", "line", "columns")
         if now.entry is None or all(now.origin.get(key) == site.origin.get(key) for key in same):
             return None

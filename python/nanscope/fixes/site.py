@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -118,7 +119,8 @@ def imported(source: Source) -> dict[str, str]:
 
 class Site:
     """One diagnosed trip. `report` and `ledger` as plain data, `base` what their paths are relative to; `foreign` are folders
-    whose files are not the user's, `put` the texts (by absolute path) that were run instead of files."""
+    whose files are not the user's, `put` the texts (by absolute path) that were run instead of files. A file that was changed after
+    `since` (nanoseconds since the epoch) is not the one that was run."""
 
     def __init__(
         self,
@@ -127,12 +129,14 @@ class Site:
         base: str,
         foreign: tuple[str, ...] = (),
         put: dict[str, str] | None = None,
+        since: int | None = None,
     ) -> None:
         self.report = report
         self.ledger = ledger
         self.base = base
         self.foreign = foreign
         self.put = put or {}
+        self.since = since
         self.origin: dict[str, Any] = report.get("origin") or {}
         self.causes: list[str] = [cause["id"] for cause in report.get("causes", [])]
         self.phase: str | None = self.origin.get("phase")
@@ -155,6 +159,8 @@ class Site:
         found = read(file, self.base, self.put)
         if found.path.startswith(self.foreign):
             raise Unreadable(f"{file} belongs to an installed package")
+        if self.since is not None and found.path not in self.put and os.stat(found.path).st_mtime_ns > self.since:
+            raise Unreadable(f"{file} was changed while the program ran")
         return found
 
     @functools.cached_property

@@ -11,5 +11,12 @@ pub(crate) fn footer(report: &Report, folder: Option<&str>, lang: Lang) -> Vec<S
     let again = folder.map(|folder| {
         say!(lang, "`nanscope explain {folder}` shows this again", "이 보고서 다시 보기: `nanscope explain {folder}`")
     });
-    page.into_iter().chain(again).collect()
+    let make = folder.filter(|_| report.fixes.iter().any(|fix| fix.diff.is_some())).map(|folder| {
+        say!(
+            lang,
+            "`nanscope fix {folder} --write` makes the first change",
+            "첫 번째 조치 적용: `nanscope fix {folder} --write`"
+        )
+    });
+    page.into_iter().chain(again).chain(make).collect()
 }

@@ -87,9 +87,13 @@ def command(*argv: object) -> int:
     return main()
 
 
-def watched(folder: Path, program: Path | str, *args: object, options: tuple[object, ...] = (), **more: Any) -> Result:
-    """`nanscope run --out run OPTIONS... PROGRAM ARGS...`; a program given as text is written to `program.py`."""
-    return nanscope(folder, "run", "--out", "run", *options, placed(folder, program), *args, **more)
+def watched(
+    folder: Path, program: Path | str, *args: object, options: tuple[object, ...] = (), budget: int = 0, **more: Any
+) -> Result:
+    """`nanscope run --out run OPTIONS... PROGRAM ARGS...`; a program given as text is written to `program.py`. Without a
+    `budget` in seconds nothing is tried after a trip: most tests look at the diagnosis."""
+    limits = ("--out", "run", "--budget", budget)
+    return nanscope(folder, "run", *limits, *options, placed(folder, program), *args, **more)
 
 
 def plain(folder: Path, program: Path | str, *args: object, **more: Any) -> Result:
@@ -158,7 +162,11 @@ class Running:
         self.pid = os.fork()
         if self.pid == 0:
             os.setpgid(0, 0)
-            warm._child(folder, lambda: guarded(lambda: command("run", "--out", "run", *options, path, *args)), {})
+            warm._child(
+                folder,
+                lambda: guarded(lambda: command("run", "--out", "run", "--budget", 0, *options, path, *args)),
+                {},
+            )
 
     def wait_for(self, ready: Callable[[str], bool]) -> None:
         """Reads stdout until it is `ready`; fails if the program ends before it is."""

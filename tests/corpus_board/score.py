@@ -9,6 +9,17 @@ from tests.corpus_board.case import Case, same_statement
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A fix that was run."""
+
+    id: str
+    safety: str
+    proved: bool
+    losses: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Score:
     """`None` means: not scored for this case."""
 
@@ -20,10 +31,12 @@ class Score:
     cause: bool | None = None
     fix: bool | None = None
     said: str = ""
+    fixes: tuple[Tried, ...] = ()
+    fix_id: str = ""
 
 
-def score(case: Case, report: dict[str, Any] | None) -> Score:
-    """The score of one faulty program."""
+def score(case: Case, report: dict[str, Any] | None, tried: list[dict[str, Any]]) -> Score:
+    """The score of one faulty program; `tried` are the fixes that were run, in that order."""
     truth = case.truth
     if report is None or report["verdict"] == "finite":
         return Score(
@@ -46,6 +59,17 @@ def score(case: Case, report: dict[str, Any] | None) -> Score:
         op=_op(truth.get("op"), origin),
         cause=first in causes,
         fix=fix.get("proof", {}).get("proved", False),
+        fix_id=fix.get("id", ""),
+        fixes=tuple(
+            Tried(
+                one["id"],
+                one["safety"],
+                one["proof"]["proved"],
+                one["proof"]["healthy_losses"],
+                one["proof"]["seconds"],
+            )
+            for one in tried
+        ),
         said=f"{origin.get('phase')} {origin.get('op', '')} {origin.get('node', '')} :{line} step {step} {first} "
         f"{'' if report.get('replay', {'faithful': True})['faithful'] else 'UNFAITHFUL'} {fix.get('id', '')}",
     )

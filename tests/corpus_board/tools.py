@@ -39,6 +39,15 @@ def watched(
     return ran, json.loads(report.read_text()) if report.exists() else None
 
 
+def tried(folder: Path) -> list[dict[str, Any]]:
+    """The fixes that a watched run has run, in that order."""
+    from nanscope import _core
+
+    log = folder / "run" / "rank-0.log"
+    outcomes = json.loads(_core.outcomes(log)) if log.exists() else []
+    return [fix for one in outcomes for fix in one.get("fixes", [])]
+
+
 def plain(folder: Path, source: str, fix: bool = False, arguments: list[str] | None = None) -> Ran:
     """The program by itself."""
     write(folder, source)

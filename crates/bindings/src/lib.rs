@@ -22,7 +22,7 @@ mod _core {
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]
-    use super::log::{Log, steps};
+    use super::log::{Log, outcomes, steps};
     #[pymodule_export]
     use super::look::{Look, look};
     #[pymodule_export]

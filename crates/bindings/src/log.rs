@@ -144,6 +144,15 @@ impl Drop for Log {
     }
 }
 
+/// What was tried after the diagnoses in the log `path`: a JSON list, one item for each.
+///
+/// Raises `OSError` when it cannot be read, `ValueError` when it is no log.
+#[pyfunction]
+pub(crate) fn outcomes(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let log = py.detach(|| nanscope_trace::Log::read(&path)).map_err(raised)?;
+    serde_json::to_string(&log.outcomes).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// The steps in the log `path`: `(step, nanos since the start of the run, loss, gradient norm, skipped)` each.
 ///
 /// Raises `OSError` when it cannot be read, `ValueError` when it is no log.

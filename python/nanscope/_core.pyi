@@ -31,6 +31,7 @@ __all__ = [
     "locale",
     "look",
     "main",
+    "outcomes",
     "parse",
     "render",
     "scan",
@@ -751,6 +752,13 @@ def main(argv: SupportsGetItem[int, str]) -> int:
     Executes any command but `run`, and returns the exit status.
 
     Raises `ValueError` for `run`, which only Python can do: see `parse`.
+    """
+
+def outcomes(path: str | PathLike[str]) -> str:
+    """
+    What was tried after the diagnoses in the log `path`: a JSON list, one item for each.
+
+    Raises `OSError` when it cannot be read, `ValueError` when it is no log.
     """
 
 def parse(argv: SupportsGetItem[int, str]) -> Command:

@@ -418,7 +418,7 @@ class Watcher:
         trip = Trip(alarm.seen, "trend", "finite", self._keep_tape(), None, None, loss, optimizer)
         trip.roots = list(self.recorder.roots)
         trip.alarm = alarm
-        if alarm.kind in MAYBE_MEANT:
+        if alarm.kind in MAYBE_MEANT and not (self.errand is not None and self.errand.alarms):
             sys.stderr.write(f"nanscope: {alarm.kind} since step {alarm.step}: see the report at the end\n")
             self._tell(trip)
         else:

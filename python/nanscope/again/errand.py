@@ -15,6 +15,8 @@ class Errand:
 
     audits = False  # whether recomputation is compared with forward, as in a run of its own
 
+    alarms = False  # whether an alarm that ends no run of its own ends this one
+
     def __init__(self, spec: dict[str, Any]) -> None:
         self._answer: str = spec["answer"]
 

@@ -21,6 +21,7 @@ class Trial(Errand):
     def __init__(self, spec: dict[str, Any]) -> None:
         super().__init__(spec)
         self._until: int = spec["until"]
+        self.alarms = spec["alarms"]
         self._trip: dict[str, Any] | None = None
         self._clock: list[int] = []  # nanoseconds of all its threads, at the start of every step
 

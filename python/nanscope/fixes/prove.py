@@ -30,6 +30,7 @@ def prove(watcher: Watcher) -> bool:
         seconds=folder.seconds(),
         base=folder.info["cwd"],
         command=f"nanscope fix {folder.path}",
+        alarms=bool(alarm),
     )
     site = Site(report, json.loads(diagnosed.ledger), run.base, foreign(), since=folder.started)
     Search(again, run, diagnosed.outcomes, watcher.budget).start(site)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import os
 from collections.abc import Iterator
@@ -163,16 +164,19 @@ class Site:
             raise Unreadable(f"{file} was changed while the program ran")
         return found
 
+    def is_foreign(self, file: str) -> bool:
+        """Whether a file belongs to an installed package."""
+        return os.path.normpath(os.path.join(self.base, file)).startswith(self.foreign)
+
     @functools.cached_property
     def main(self) -> Source | None:
-        """The file of the origin, or of the step where no line is to blame."""
-        place = self.origin if "line" in self.origin else (self.report.get("trip") or {}).get("place")
-        if not place:
-            return None
-        try:
-            return self.source(place["file"])
-        except Unreadable:
-            return None
+        """The file of the origin; that of the step where no line is to blame; else the program itself."""
+        places = (self.origin, (self.report.get("trip") or {}).get("place"), {"file": self.report["run"]["script"]})
+        for place in places:
+            if place and place.get("file"):
+                with contextlib.suppress(Unreadable):
+                    return self.source(place["file"])
+        return None
 
     def readers(self, name: str | None) -> Iterator[tuple[Suspect, ast.expr]]:
         """The first expression that read the input of this name, and what it is there."""

@@ -34,6 +34,7 @@ class Run:
     seconds: float
     base: str
     command: str
+    alarms: bool = False  # whether what failed was an alarm: then none may be raised
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Trial:
 
 def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Trial:
     """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
-    with again.ran("trial", timeout, sources=sources, until=run.reached + STEPS_AFTER) as ran:
+    with again.ran("trial", timeout, sources=sources, until=run.reached + STEPS_AFTER, alarms=run.alarms) as ran:
         answer = ran.answer or {}
         losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
     clock = answer.get("clock", [])[: run.healthy + 1]

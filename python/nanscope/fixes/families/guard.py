@@ -14,7 +14,7 @@ from nanscope.fixes.source import Source
 def guard(site: Site) -> Iterator[Candidate]:
     """`opt.step()` goes below an `if` that looks at the gradients. It removes no cause, and so names none."""
     source = site.main
-    if source is None:
+    if source is None or site.report["verdict"] != "nonfinite":
         return
     for statement, optimizer in steps(source):
         finite = f'all(p.grad is None or p.grad.isfinite().all() for group in {optimizer}.param_groups for p in group["params"])'

@@ -9,7 +9,7 @@ from nanscope.fixes.families.ctc import with_keyword
 from nanscope.fixes.families.guard import optimizers, steps
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
-from nanscope.fixes.source import Edit, Source
+from nanscope.fixes.source import Source
 
 
 @family(15)
@@ -35,15 +35,20 @@ def rate(site: Site) -> Iterator[Candidate]:
     for call in optimizers(site.main).values():
         given = next((k.value for k in call.keywords if k.arg == "lr"), call.args[1] if len(call.args) > 1 else None)
         value = constant(site.main, given) if given is not None else site.facts.get("optimizer.lr")
-        if isinstance(value, float) and value > 0:
+        if given is not None and value is None:
+            edit, lower = site.main.replace(given, f"0.1 * {site.main.operand(given)}"), "a tenth"
+        elif isinstance(value, float) and value > 0:
             lower = f"{value / 10:g}"
             positional = given is not None and given in call.args
             edit = site.main.replace(call.args[1], lower) if positional else with_keyword(site.main, call, "lr", lower)
-            yield candidate(
-                "lower-rate", ("divergence", "dead-units"), Safety.CHANGES_TRAINING,
-                f"a learning rate of {lower} instead of {value:g}", f"학습률을 {value:g} 대신 {lower}로 합니다",
-                (site.main, edit),
-            )  # fmt: skip
+        else:
+            continue
+        yield candidate(
+            "lower-rate", ("divergence", "dead-units"), Safety.CHANGES_TRAINING,
+            f"a learning rate of {lower}" + (f" instead of {value:g}" if value else ""),
+            f"학습률을 {lower}로 합니다" if value else "학습률을 10분의 1로 합니다",
+            (site.main, edit),
+        )  # fmt: skip
 
 
 def constant(source: Source, node: ast.expr) -> float | None:
@@ -101,12 +106,18 @@ def zero_grad(site: Site) -> Iterator[Candidate]:
     """Gradients zeroed after every update."""
     if site.main is None or "missing-zero-grad" not in site.causes:
         return
-    for statement, optimizer in steps(site.main):
-        source = site.main
-        end = source.span(statement)[1]
-        line = f"{source.newline}{source.indent(statement)}{optimizer}.zero_grad()"
-        yield candidate(
-            "zero-gradients", ("missing-zero-grad",), Safety.CHANGES_TRAINING,
-            "set the gradients to zero after every update", "업데이트할 때마다 기울기를 0으로 되돌립니다",
-            (source, Edit(end, end, line)),
-        )  # fmt: skip
+    source = site.main
+    for _, optimizer in steps(source):
+        for statement in backwards(source):
+            yield candidate(
+                "zero-gradients", ("missing-zero-grad",), Safety.CHANGES_TRAINING,
+                "set the gradients to zero before every backward pass", "역전파하기 전에 매번 기울기를 0으로 되돌립니다",
+                (source, source.before(statement, f"{optimizer}.zero_grad()")),
+            )  # fmt: skip
+
+
+def backwards(source: Source) -> list[ast.stmt]:
+    """Statements that call `backward`."""
+    found = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
+    calls = [call for call in found if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
+    return [source.above(call, ast.stmt) for call in calls]

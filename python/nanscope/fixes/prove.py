@@ -23,11 +23,12 @@ def prove(watcher: Watcher) -> bool:
         return False
     trip = json.loads(diagnosed.trip)
     alarm = trip.get("alarm") or {}
+    steps = steps_of(folder.place)
     run = Run(
-        steps=steps_of(folder.place),
+        steps=steps,
         reached=max(trip["step"], alarm.get("seen", 0)),
         healthy=min(trip["step"], alarm.get("step", trip["step"])),
-        seconds=folder.seconds(),
+        seconds=steps[-1][1] / 1e9 if steps else 0.0,
         base=folder.info["cwd"],
         command=f"nanscope fix {folder.path}",
         alarms=bool(alarm),

@@ -100,7 +100,8 @@ class Search:
     def _ran(self, sources: dict[str, str]) -> Trial:
         left, took = self._until - time.monotonic(), self._run.seconds
         if left < took:
-            self._outcomes.warnings.append(out_of_time(took))
+            if not self._found:
+                self._outcomes.warnings.append(out_of_time(took))
             raise Spent
         return run_again(self._again, self._run, sources, min(left, START_SECONDS + SLACK * took))
 

@@ -26,7 +26,7 @@ PACE_STEPS = 4  # fewer steps tell nothing of their time
 @dataclass(frozen=True)
 class Run:
     """The run that failed. `steps` are its steps, `reached` the last that a fixed program must get past, `healthy` the first that
-    need not be as it was, `seconds` what the run took until its end."""
+    need not be as it was, `seconds` what the run took to get there."""
 
     steps: list[Any]
     reached: int

@@ -174,8 +174,31 @@ def test_an_installed_package_is_never_changed(tmp_path: Path) -> None:
         + ROOT[end:]
     )
     ran = watched(tmp_path, program)
-    touched = [file["file"] for fix in ran.found["fixes"] for file in fix.get("files", [])]
-    assert set(touched) <= {"program.py"}
+    fix = first(ran)
+    assert [file["file"] for file in fix["files"]] == ["program.py"] and fix["proof"]["proved"]
+    assert fix["safety"] == "safe" and "in geometry.distance, from your program" in fix["summary"]
+    assert nanscope(tmp_path, "fix", "run", "--write").status == 0
+    assert "clamp" not in (packages / "geometry.py").read_text()
+    after = plain(tmp_path, Path("program.py"))
+    assert after.out.splitlines()[:5] == ran.out.splitlines()[:5]
+    assert len(after.out.splitlines()) == 9 and "nan" not in after.out
+
+
+def test_a_method_of_an_installed_package_is_replaced_from_the_program(tmp_path: Path) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "geometry.py").write_text(
+        "class Distance:\n"
+        "    def __call__(self, h):\n"
+        '        """The length of "h" \\ rows."""\n'
+        "        return h.pow(2).sum(1).sqrt().mean()\n\n"
+        "distance = Distance()\n"
+    )
+    start, end = ROOT.index("def distance"), ROOT.index("for step")
+    head = f"import sys\nsys.path.append({str(packages)!r})\n"
+    ran = watched(tmp_path, head + ROOT[:start].lstrip("\n") + "from geometry import distance\n\n" + ROOT[end:])
+    fix = first(ran)
+    assert fix["proof"]["proved"] and "+geometry.Distance.__call__.__code__ = " in fix["diff"], ran.found["fixes"]
 
 
 def test_a_loop_on_one_line_is_no_reason_to_fail(tmp_path: Path) -> None:

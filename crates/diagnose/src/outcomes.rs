@@ -53,8 +53,9 @@ fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64, u64)
         Safety::ChangesTraining => 1,
         Safety::Advice => 2,
     };
-    // In steps of a tenth: a time measured over some steps tells no more.
-    let cost = fix.proof.as_ref().and_then(|proof| proof.time_ratio).map_or(0, |ratio| (ratio * 10.0).round() as u64);
+    // In three classes: a time measured over some steps tells no more.
+    let ratio = fix.proof.as_ref().and_then(|proof| proof.time_ratio).unwrap_or(1.0);
+    let cost = u64::from(ratio > 1.25) + u64::from(ratio > 2.0);
     (Reverse(proved(fix)), removes, safety, fix.parts, cost)
 }
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nanscope.fixes.fix import Candidate, families
+from nanscope.fixes.foreign import from_program
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Unreadable
 from nanscope.fixes.trials import Run, Trial, judged, run_again, succeeded
@@ -124,7 +125,12 @@ def candidates(site: Site) -> Iterator[Candidate]:
     """All ways to edit the program that apply to a site, best first. A family that cannot read a source offers nothing."""
     for propose in families():
         with contextlib.suppress(Unreadable):
-            yield from propose(site)
+            for one in propose(site):
+                if not any(source.foreign for source, _ in one.edits):
+                    yield one
+                elif site.program is not None:
+                    with contextlib.suppress(Unreadable):
+                        yield from_program(one, site.program)
 
 
 def out_of_time(took: float) -> Text:

@@ -158,8 +158,7 @@ class Site:
     def source(self, file: str) -> Source:
         """The source of a file of the program. Raises `Unreadable`."""
         found = read(file, self.base, self.put)
-        if found.path.startswith(self.foreign):
-            raise Unreadable(f"{file} belongs to an installed package")
+        found.foreign = found.path.startswith(self.foreign)
         if self.since is not None and found.path not in self.put and os.stat(found.path).st_mtime_ns > self.since:
             raise Unreadable(f"{file} was changed while the program ran")
         return found
@@ -171,11 +170,19 @@ class Site:
     @functools.cached_property
     def main(self) -> Source | None:
         """The file of the origin; that of the step where no line is to blame; else the program itself."""
-        places = (self.origin, (self.report.get("trip") or {}).get("place"), {"file": self.report["run"]["script"]})
-        for place in places:
+        for place in (self.origin, (self.report.get("trip") or {}).get("place")):
             if place and place.get("file"):
                 with contextlib.suppress(Unreadable):
-                    return self.source(place["file"])
+                    found = self.source(place["file"])
+                    if not found.foreign:
+                        return found
+        return self.program
+
+    @functools.cached_property
+    def program(self) -> Source | None:
+        """The script that was run; `None` for a module that is run by name, and where it cannot be read."""
+        with contextlib.suppress(Unreadable):
+            return self.source(self.report["run"]["script"])
         return None
 
     def readers(self, name: str | None) -> Iterator[tuple[Suspect, ast.expr]]:

@@ -38,6 +38,7 @@ class Source:
 
     def __init__(self, path: str, file: str, data: bytes) -> None:
         self.path = path  # absolute
+        self.foreign = False  # whether it belongs to an installed package
         self.file = file  # as the report names it
         self.checksum, self.size = zlib.crc32(data), len(data)
         try:

@@ -30,7 +30,6 @@ from nanscope.capture import (
 )
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, flatten
-from nanscope.clock import Clock
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
@@ -69,7 +68,7 @@ class Watcher:
         self.on_trip = on_trip
         self.left = diagnose_first
         self.report: dict[str, Any] | None = None
-        self.clock = Clock()
+        self.clock = _core.Clock()
         self.recorder = Recorder()
         self.recorder.on_manual_step = self._manual_step
         self.recorder.on_update = self._before_update
@@ -89,7 +88,7 @@ class Watcher:
         self.course = Course(self.recorder)
         before, after, self._raised = optimizers.hooks(self.recorder, self)
         self.calm = _core.Calm(  # the hooks around steps in which all is well
-            self.recorder, self.course.monitor, self.clock.step_of, self.clock.stepped, before, after,
+            self.recorder, self.course.monitor, self.clock, before, after,
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
@@ -123,7 +122,7 @@ class Watcher:
             saved.install(recorder),
             modules.install(recorder, self.module_called),
             calls.install(recorder),
-            autograd.install(recorder, self.loss_seen),
+            autograd.install(recorder, self.loss_seen, self.calm),
             optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),
             data.install(recorder),

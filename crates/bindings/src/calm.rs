@@ -11,6 +11,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyFloatMethods, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
+use crate::clock::Clock;
+use crate::dlpack::only_element;
 use crate::log::Log;
 use crate::look::{Look, look};
 use crate::monitor::Monitor;
@@ -20,11 +22,9 @@ use crate::tape::{Event, Recording};
 /// The hooks before and after an optimizer's step.
 #[pyclass(frozen, module = "nanscope._core")]
 pub(crate) struct Calm {
-    recorder: Py<PyAny>,
+    recorder: Py<Recording>,
     monitor: Py<Monitor>,
-    /// Of `Clock`: which step it is, and which it was.
-    step_of: Py<PyAny>,
-    stepped: Py<PyAny>,
+    clock: Py<Clock>,
     before: Py<PyAny>,
     after: Py<PyAny>,
     alarmed: Py<PyAny>,
@@ -60,21 +60,19 @@ struct Running {
 #[pymethods]
 impl Calm {
     /// `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
-    /// may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
-    /// ends and tells it. A step is calm only while its gradients are below `vouched`.
+    /// may raise. A step is calm only while its gradients are below `vouched`.
     #[new]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        recorder: Py<PyAny>,
+        recorder: Py<Recording>,
         monitor: Py<Monitor>,
-        step_of: Py<PyAny>,
-        stepped: Py<PyAny>,
+        clock: Py<Clock>,
         before: Py<PyAny>,
         after: Py<PyAny>,
         alarmed: Py<PyAny>,
         vouched: f64,
     ) -> Self {
-        Calm { recorder, monitor, step_of, stepped, before, after, alarmed, vouched, state: Mutex::default() }
+        Calm { recorder, monitor, clock, before, after, alarmed, vouched, state: Mutex::default() }
     }
 
     /// Steps of `optimizer` are calm from now on while its settings have this fingerprint.
@@ -109,19 +107,9 @@ impl Calm {
     }
 
     /// Reads the loss that backward begins from; true when it is a finite number of the CPU, and so nothing to look at.
-    fn read_loss(&self, event: &Bound<'_, Event>, root: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = root.py();
+    pub(crate) fn read_loss(&self, event: &Bound<'_, Event>, root: &Bound<'_, PyAny>) -> PyResult<bool> {
         let start = Instant::now();
-        if !root.getattr(intern!(py, "is_cpu"))?.extract::<bool>()?
-            || root.call_method0(intern!(py, "numel"))?.extract::<usize>()? != 1
-        {
-            return Ok(false);
-        }
-        let value = root.call_method0(intern!(py, "item"))?;
-        let Ok(value) = value.cast_exact::<PyFloat>().map(PyFloatMethods::value) else { return Ok(false) };
-        if !value.is_finite() {
-            return Ok(false);
-        }
+        let Some(value) = number(root)?.filter(|value| value.is_finite()) else { return Ok(false) };
         event.borrow_mut().set_value(value);
         let mut state = self.state();
         state.loss = Some(value);
@@ -157,8 +145,7 @@ impl Calm {
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = optimizer.py();
-        let recorder = self.recorder.bind(py);
-        let recording = recorder.cast::<Recording>()?.get();
+        let recording = self.recorder.get();
         if !recording.live() {
             return Ok(py.None().into_bound(py));
         }
@@ -166,7 +153,7 @@ impl Calm {
         if args.len() <= 1
             && kwargs.is_empty()
             && let Some((number, settings)) = self.known(optimizer)
-            && self.begin(optimizer, recorder, recording, number, settings)?
+            && self.begin(optimizer, recording, number, settings)?
         {
             return Ok(py.None().into_bound(py));
         }
@@ -177,7 +164,7 @@ impl Calm {
     fn abandon(&self, py: Python<'_>) -> PyResult<bool> {
         let running = self.state().running.take();
         let Some(running) = running else { return Ok(false) };
-        self.recorder.bind(py).cast::<Recording>()?.get().leave(py, running.popped)?;
+        self.recorder.get().leave(py, running.popped)?;
         Ok(true)
     }
 
@@ -198,10 +185,9 @@ impl Calm {
             self.after.bind(py).call1((optimizer, args, kwargs))?;
             return Ok(());
         };
-        let recorder = self.recorder.bind(py);
-        let recording = recorder.cast::<Recording>()?.get();
+        let recording = self.recorder.get();
         let popped = running.popped;
-        let ended = self.end(optimizer, recorder, running);
+        let ended = self.end(optimizer, recording, running);
         recording.leave(py, popped)?;
         ended
     }
@@ -220,18 +206,11 @@ impl Calm {
     }
 
     /// Begins a calm step; false, with nothing done, if it is not one.
-    fn begin(
-        &self,
-        optimizer: &Bound<'_, PyAny>,
-        recorder: &Bound<'_, PyAny>,
-        recording: &Recording,
-        number: u32,
-        settings: u64,
-    ) -> PyResult<bool> {
+    fn begin(&self, optimizer: &Bound<'_, PyAny>, recording: &Recording, number: u32, settings: u64) -> PyResult<bool> {
         let py = optimizer.py();
         let start = Instant::now();
         let popped = recording.enter(py)?;
-        let calm = self.gradients(optimizer, recorder, recording, settings);
+        let calm = self.gradients(optimizer, recording, settings);
         let Ok(Some(look)) = calm else {
             recording.leave(py, popped)?;
             return calm.map(|_| false);
@@ -249,7 +228,6 @@ impl Calm {
     fn gradients(
         &self,
         optimizer: &Bound<'_, PyAny>,
-        recorder: &Bound<'_, PyAny>,
         recording: &Recording,
         settings: u64,
     ) -> PyResult<Option<Py<Look>>> {
@@ -259,7 +237,7 @@ impl Calm {
         if !look.is_calm(settings, self.vouched) {
             return Ok(None);
         }
-        let changed = recorder.getattr(intern!(py, "changed"))?.cast_into::<PyList>()?;
+        let changed = recording.changed(py).into_bound(py);
         if !changed.is_empty() {
             let found = scan(py, &changed)?;
             if found.is_bad_or_unread() {
@@ -268,17 +246,16 @@ impl Calm {
         }
         let monitor = self.monitor.get();
         if monitor.batch_due(look.norm(), recording) {
-            let step = self.step_of.bind(py).call1((optimizer,))?.extract()?;
-            monitor.batch(py, step, recording)?;
+            monitor.batch(py, self.clock.get().step_of(optimizer), recording)?;
         }
         Ok(Some(Py::new(py, look)?))
     }
 
-    fn end(&self, optimizer: &Bound<'_, PyAny>, recorder: &Bound<'_, PyAny>, running: Running) -> PyResult<()> {
+    fn end(&self, optimizer: &Bound<'_, PyAny>, recording: &Recording, running: Running) -> PyResult<()> {
         let py = optimizer.py();
         let start = Instant::now();
-        recorder.cast::<Recording>()?.get().count_step();
-        let step: u64 = self.stepped.bind(py).call1((optimizer,))?.extract()?;
+        recording.count_step();
+        let step: u64 = self.clock.get().stepped(optimizer)?;
         let (log, loss, spent) = {
             let mut state = self.state();
             let spent = std::mem::take(&mut state.nanos) + nanos(start);
@@ -301,9 +278,27 @@ impl Calm {
             None => Ok(()),
         };
         self.state().loss = None;
-        recorder.call_method0(intern!(py, "boundary"))?;
+        recording.boundary(py)?;
         told
     }
+}
+
+/// The value of a floating tensor of one element on the CPU; None for others.
+fn number(tensor: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    let py = tensor.py();
+    // In place if that tells all: the memory of a lazy negation holds the other sign.
+    if let Some(value) = only_element(tensor)
+        && !tensor.call_method0(intern!(py, "is_neg"))?.extract::<bool>()?
+    {
+        return Ok(Some(value));
+    }
+    if !tensor.getattr(intern!(py, "is_cpu"))?.extract::<bool>()?
+        || tensor.call_method0(intern!(py, "numel"))?.extract::<usize>()? != 1
+    {
+        return Ok(None);
+    }
+    let value = tensor.call_method0(intern!(py, "item"))?;
+    Ok(value.cast_exact::<PyFloat>().ok().map(PyFloatMethods::value))
 }
 
 fn nanos(start: Instant) -> u64 {

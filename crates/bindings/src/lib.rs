@@ -2,6 +2,7 @@
 
 mod calm;
 mod cli;
+mod clock;
 mod diagnose;
 mod dlpack;
 mod log;
@@ -20,6 +21,8 @@ mod _core {
     #[pymodule_export]
     use super::cli::{Command, fixed, locale, main, parse};
     #[pymodule_export]
+    use super::clock::Clock;
+    #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
     #[pymodule_export]
     use super::log::{Log, outcomes, steps};
@@ -30,7 +33,9 @@ mod _core {
     #[pymodule_export]
     use super::scan::{Pass, census, counts, digest, drift, scan};
     #[pymodule_export]
-    use super::tape::{Event, Made, Recording, Ref, caller};
+    use super::tape::{
+        Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Recording, Ref, Shortcut, Tape, caller,
+    };
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -8,25 +8,24 @@ from typing import Any
 
 import torch
 
+from nanscope import _core
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import Recorder
 
 Loss = Callable[[Event, list[torch.Tensor]], None]
 
 
-def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
+def install(recorder: Recorder, loss: Loss, calm: _core.Calm) -> Callable[[], None]:
     """Patches `Tensor.backward`, `torch.autograd.backward` and `torch.autograd.grad`.
 
-    `loss(event, roots)` is told before the pass begins; it may raise to keep it from happening.
+    `loss(event, roots)` is told before the pass begins; it may raise to keep it from happening. `calm` reads a loss that is
+    finite.
     """
     tensor_backward, backward, grad = torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad
 
-    @functools.wraps(tensor_backward)
     def of_tensor(
         self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
     ) -> Any:
-        if not recorder.live():
-            return tensor_backward(self, gradient, retain_graph, create_graph, inputs)
         inputs = _listed(inputs)
         return record(
             recorder,
@@ -38,26 +37,22 @@ def install(recorder: Recorder, loss: Loss) -> Callable[[], None]:
             [self],
         )
 
-    @functools.wraps(backward)
     def of_autograd(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.live():
-            return backward(tensors, *args, **kwargs)
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
         return record(recorder, loss, "backward", backward, (roots, *args), kwargs, roots)
 
-    @functools.wraps(grad)
     def of_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.live():
-            return grad(outputs, *args, **kwargs)
         args, kwargs = tuple(_listed(a) for a in args), {k: _listed(v) for k, v in kwargs.items()}
         higher = kwargs.get("create_graph", len(args) > 3 and args[3])
         roots = [] if higher else [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
         return record(recorder, loss, "grad", grad, (outputs, *args), kwargs, roots)
 
-    torch.Tensor.backward = of_tensor  # type: ignore[method-assign]
-    torch.autograd.backward = of_autograd
-    torch.autograd.grad = of_grad
+    stand_in = _core.Backward(recorder, calm, tensor_backward, of_tensor, loss)
+    torch.Tensor.backward = functools.update_wrapper(stand_in, tensor_backward)  # type: ignore[method-assign]
+    for name, original, other in (("backward", backward, of_autograd), ("grad", grad, of_grad)):
+        gate = _core.Gate(recorder, original, other)
+        setattr(torch.autograd, name, functools.update_wrapper(gate, original))
 
     def uninstall() -> None:
         torch.Tensor.backward = tensor_backward  # type: ignore[method-assign]

@@ -4,41 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nanscope._core import Event, Ref
+from nanscope._core import Event, Ref, Tape
 
 __all__ = ["Event", "Ref", "Tape", "closure", "walk"]
-
-
-class Tape:
-    """The events since the last optimizer step, and the outside tensors they read.
-
-    `held` maps `id(tensor)` to `(tensor, version when first read)` for pinned events, `read` to a weak reference for the
-    others; `originals` maps it to `(tensor, copy made before the first in-place change)`.
-    """
-
-    __slots__ = ("events", "fresh", "held", "originals", "overflow", "read", "storages", "unsafe")
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.held: dict[int, tuple[Any, int]] = {}
-        self.read: dict[int, Any] = {}
-        self.originals: dict[int, tuple[Any, Any]] = {}
-        self.fresh: list[Any] = []  # weak references to outside tensors whose storage was not looked at yet
-        self.storages: dict[int, Any] = {}  # storage -> weak reference to the outside tensor read through it
-        self.overflow = False
-        self.unsafe: list[str] = []  # reasons why a replay cannot be exact
-
-    def clear(self) -> None:
-        """Empties the tape for the next step; its containers are used again."""
-        self.events.clear()
-        self.held.clear()
-        self.fresh.clear()
-        if self.read or self.storages or self.originals or self.unsafe:
-            self.read.clear()
-            self.storages.clear()
-            self.originals.clear()
-            self.unsafe.clear()
-        self.overflow = False
 
 
 def closure(tape: Tape) -> list[Event]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
+from nanscope import _core
 from nanscope._core import caller
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
@@ -101,6 +104,8 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self.recorder = recorder
         self.kinds: dict[Any, int] = {}
+        self.fast = _core.Functions(recorder, self.kinds, SKIP, PURE, self.__torch_function__, self._record)
+        self.__dict__["__torch_function__"] = MethodType(self.fast, self)  # torch looks here first
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if kwargs is None:
@@ -173,12 +178,16 @@ class Functions(TorchFunctionMode):
             if not found:
                 return result
             pinned = any(t.requires_grad for t in found)
+        self._record(func, args, kwargs, result, pinned, state)
+        return result
+
+    def _record(self, func: Any, args: Any, kwargs: Any, result: Any, pinned: bool, state: Any = None) -> None:
+        recorder = self.recorder
         if recorder.backward_done and isinstance(result, Tensor) and not pinned:
             self._alias(args, result)
         if pinned and (recorder.updated or (recorder.backward_done and recorder.renewed(args, kwargs))):
             recorder.on_manual_step()
         recorder.note("function", func, args, kwargs, result, pinned, state)
-        return result
 
     def _alias(self, args: Any, result: Tensor) -> None:
         """After backward, `p.data` and `p.detach()` are ways to update `p`."""
@@ -278,27 +287,12 @@ def _is_grad_getter(event: Any) -> bool:
 
 
 def _install_shortcut(mode: Functions) -> Callable[[], None]:
-    """torch hands a function written in Python to a mode through `handle_torch_function`, which costs more than recording it.
-    Where ours is the only mode and no argument brings its own, the mode is called at once."""
-    pop, push, depth = _C._pop_torch_function_stack, _C._push_on_torch_function_stack, _C._len_torch_function_stack
+    """`_core.Shortcut` wherever torch has bound `handle_torch_function`."""
     homes: list[Any] = [m for m in (torch.nn.functional, torch.functional) if hasattr(m, "handle_torch_function")]
     originals: list[Any] = [m.handle_torch_function for m in homes]
-    original: Any = originals[0] if originals else None
-
-    plain = mode.recorder.plain
-
-    def handle_torch_function(api: Any, relevant: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if depth() == 1 and plain(relevant):
-            top = pop()
-            try:
-                if top is mode:
-                    return mode.__torch_function__(api, (), args, kwargs)
-            finally:
-                push(top)
-        return original(api, relevant, *args, **kwargs)
-
-    for module in homes:
-        module.handle_torch_function = handle_torch_function
+    for module, was in zip(homes, originals, strict=True):
+        shortcut = _core.Shortcut(mode.fast, _C._len_torch_function_stack, was)
+        module.handle_torch_function = functools.update_wrapper(shortcut, was)
 
     def uninstall() -> None:
         for module, was in zip(homes, originals, strict=True):
@@ -315,6 +309,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     def uninstall() -> None:
         shortcut()
+        mode.__dict__.pop("__torch_function__")  # which holds the mode
         above = []
         while _C._len_torch_function_stack():
             top = _C._pop_torch_function_stack()

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from nanscope import _core
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import Recorder, flatten
 
-_is_compiling = torch.compiler.is_compiling
 Seen = Callable[[Event, list[torch.Tensor], Any], None]
 
 
@@ -19,12 +19,14 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
     """Patches `nn.Module.__call__`. `seen(event, tensors, arguments)` is told of each outermost call
     that succeeded without a graph."""
     original = torch.nn.Module.__call__
+    other = functools.partial(_outermost, recorder, original, seen)
+    outermost = _core.Modules(recorder, original, other, seen, vars(torch.compiler), torch.compiler.is_compiling)
 
     @functools.wraps(original)
-    def __call__(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    def __call__(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:  # torch.compile wants a function
         if recorder.depth or not recorder.live():  # inner modules leave here: one frame and one test
             return original(module, *args, **kwargs)
-        return _outermost(recorder, original, seen, module, args, kwargs)
+        return outermost(module, args, kwargs)
 
     torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
@@ -35,8 +37,7 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
 
 
 def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
-    if _is_compiling():  # a module called from a compiled function is part of that function
-        return original(module, *args, **kwargs)
+    """A call that may change something, draw random numbers, or is watched by a tracer."""
     popped = recorder.enter()
     try:
         if recorder.updated:

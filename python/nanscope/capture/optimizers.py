@@ -159,24 +159,21 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
 def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:
     original = cls.zero_grad
 
-    @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.live():
-            return original(self, *args, **kwargs)
         popped = recorder.enter()
         try:
-            # Before the first backward of a tape there is nothing that a replay would have to zero.
-            if recorder.backward_done:
-                steps.zeroed()
-                event = recorder.event("call", original)
-                event.args, event.kwargs = (self, *args), kwargs
-                recorder.pin(event)
-                recorder.tell(event, event.args, kwargs)
+            steps.zeroed()
+            event = recorder.event("call", original)
+            event.args, event.kwargs = (self, *args), kwargs
+            recorder.pin(event)
+            recorder.tell(event, event.args, kwargs)
             return original(self, *args, **kwargs)
         finally:
             recorder.leave(popped)
 
-    cls.zero_grad = zero_grad
+    # Before the first backward of a tape there is nothing that a replay would have to zero.
+    gate = _core.Gate(recorder, original, zero_grad, after_backward=True)
+    cls.zero_grad = functools.update_wrapper(gate, original)
 
     def uninstall() -> None:
         cls.zero_grad = original

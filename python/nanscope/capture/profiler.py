@@ -12,6 +12,7 @@ from typing import Any
 
 from torch.autograd.profiler import record_function
 
+from nanscope import _core
 from nanscope.capture.recorder import Recorder
 
 STEP = "Optimizer.step#"  # how torch names the mark around an optimizer's step
@@ -22,19 +23,13 @@ def install(recorder: Recorder, step_raised: Callable[[], None]) -> Callable[[],
     exception, which the program may catch."""
     enter, leave = record_function.__enter__, record_function.__exit__
 
-    @functools.wraps(enter)
-    def __enter__(self: Any) -> Any:
-        return recorder.aside(enter, (self,))
-
-    @functools.wraps(leave)
-    def __exit__(self: Any, *error: Any) -> Any:
-        result = recorder.aside(leave, (self, *error))
-        if error and error[0] is not None and self.name.startswith(STEP):
+    def raised(mark: Any) -> None:
+        if mark.name.startswith(STEP):
             step_raised()
-        return result
 
-    record_function.__enter__ = __enter__  # type: ignore[method-assign]
-    record_function.__exit__ = __exit__  # type: ignore[method-assign]
+    for name, original in (("__enter__", enter), ("__exit__", leave)):
+        stand_in = _core.Aside(recorder, original, raised)
+        setattr(record_function, name, functools.update_wrapper(stand_in, original))
 
     def uninstall() -> None:
         record_function.__enter__ = enter  # type: ignore[method-assign]

@@ -33,8 +33,6 @@ class Recorder(_core.Recording):
     started the watch is recorded.
     """
 
-    tape: Tape
-
     def __new__(cls) -> Self:
         asks = {
             "tensor": Tensor,
@@ -51,27 +49,16 @@ class Recorder(_core.Recording):
             "cpu_state": torch.default_generator.get_state,
             "other_states": cuda_states if CUDA else None,
         }
-        return cast(Self, super().__new__(cls, Tape(), asks))
+        return cast(Self, super().__new__(cls, asks))
 
     def __init__(self) -> None:
-        self._volatile: dict[int, Volatile] = {}
-        self.roots: list[torch.nn.Module] = []
         self.empties: dict[int, tuple[Any, int, Any]] = {}  # storage id -> (weak reference, version, place)
-        self.backward_done = False  # since the last step
-        self.updated: list[Tensor] = []  # parameters that the program itself has changed since backward
-        self.aliased: dict[int, Tensor] = {}  # storage -> parameter whose `.data` was taken
         self.on_update: Callable[[], bool] = lambda: (
             False
         )  # before the program itself changes a parameter; True: leave it out
         self.on_manual_step: Callable[[], None] = self.boundary
-        self.changed: list[Tensor] = []  # buffers that module calls have changed since the last step
-        self.kept = False  # the present tape belongs to a trip
-        self.backwards = 0  # since the last step
-        self.in_backward = False  # backward is running
-        self.backward_serial = 0  # of the last backward or grad event
         self.optimizers_seen: bool | None = None  # whether the program has an optimizer; None: nobody has looked
         self.closure_of: Any = None
-        self.carries: list[Any] = []  # told before and after each backward: see course.Carry
         self._closure_popped = False
 
     # ---- events
@@ -83,10 +70,11 @@ class Recorder(_core.Recording):
 
     def volatile(self, module: torch.nn.Module) -> Volatile:
         """What calls of an outermost module were seen to change."""
-        known = self._volatile.get(id(module))
-        if known is None or known.root() is not module:
-            known = self._volatile[id(module)] = Volatile(module)
-        return known
+        known = self.known(module)
+        if known is None:
+            known = Volatile(module)
+            self.know(module, known)
+        return cast(Volatile, known)
 
     # ---- changes of outside tensors
 
@@ -133,28 +121,6 @@ class Recorder(_core.Recording):
             tape.originals[id(target)] = (target, target.detach().clone())
 
     # ---- steps
-
-    def boundary(self) -> None:
-        """A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO); leaves are state."""
-        if self.kept:  # a trip may still want the old one
-            self.tape = Tape()
-            self.kept = False
-        else:
-            tape = self.tape
-            tape.events.clear()
-            tape.held.clear()
-            tape.fresh.clear()
-            if tape.read or tape.storages or tape.originals or tape.unsafe or tape.overflow:
-                tape.clear()
-        self.roots.clear()
-        if self.backward_done:
-            self.updated.clear()
-            self.aliased.clear()
-        if self.changed:
-            self.changed.clear()
-        self.backward_done = False
-        self.backwards = 0
-        self.forget_stale()
 
     def cut(self) -> Tape:
         """A new attempt at the same step begins: returns what came up to the last backward, keeps what came after it."""

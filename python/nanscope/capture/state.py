@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 import sys
-import weakref
 from typing import Any
 
 import torch
 
+from nanscope import _core
+
 LEARN_CALLS = 3
-RANDOM_AGAIN = 64  # calls after which a module that drew no random numbers is looked at again
 COPY_ALL_MAX_BYTES = 16 << 20
 _PLAIN = (list, dict, set)
 CUDA = torch.cuda.is_available()
@@ -32,40 +32,24 @@ class Before:
         self.generators: dict[str, Any] = {}
 
 
-class Volatile:
+class Volatile(_core.Habits):
     """What calls of one outermost module were seen to change."""
 
     def __init__(self, root: torch.nn.Module) -> None:
-        self.root = weakref.ref(root)
         self.calls = 0
-        self.steady = False  # nothing was ever seen to change: `before` has nothing to copy
         self.buffers: dict[int, torch.Tensor] = {}
         self.modules: dict[int, torch.nn.Module] = {}
         self.silent: set[int] = set()  # buffers that change without a new version
         self.generators: set[str] = set()
-        self._quiet: dict[bool, int] = {}  # by `training`: calls in a row that drew no random numbers from torch
         self._storages: set[int] | None = None
-
-    def draws(self, training: bool) -> bool:
-        """Whether the next call may draw random numbers from torch. Once it has, it always may; `drawn` is told afterwards.
-
-        A module that begins to draw between two looks makes the replay of that step unfaithful, which is seen and mended by
-        a rerun; the state of all generators at every call would cost more than the rest of its recording.
-        """
-        quiet = self._quiet.get(training, 0)
-        if quiet < LEARN_CALLS or quiet % RANDOM_AGAIN == 0:  # -1: it has drawn before
-            return True
-        self._quiet[training] = quiet + 1
-        return False
 
     def drawn(self, training: bool, before: tuple[Any, ...]) -> None:
         """A call is over: compares the states of torch's generators with those before it."""
-        quiet = self._quiet.get(training, 0)
-        if quiet >= 0:
+        if not self.has_drawn(training):
             after = random_state()
             same = torch.equal(before[0], after[0]) and len(before[1] or ()) == len(after[1] or ())
             same = same and all(torch.equal(b, a) for b, a in zip(before[1] or (), after[1] or (), strict=True))
-            self._quiet[training] = quiet + 1 if same else -1
+            self.looked(training, not same)
 
     def storages(self) -> set[int]:
         """Storages of the root's parameters and buffers; taken once."""

@@ -2,12 +2,28 @@
 //!
 //! Nothing here decides what an event means; that is Python's, in `nanscope.capture`.
 
+mod backward;
 mod event;
+mod events;
+mod functions;
+mod gate;
+mod habits;
+mod inputs;
 mod made;
+mod method;
+mod modules;
 mod place;
 mod recording;
+mod slot;
+mod step;
 
+pub(crate) use backward::Backward;
 pub(crate) use event::{Event, Ref};
+pub(crate) use events::Tape;
+pub(crate) use functions::{Functions, Shortcut};
+pub(crate) use gate::{Aside, Gate};
+pub(crate) use habits::Habits;
 pub(crate) use made::Made;
+pub(crate) use modules::Modules;
 pub(crate) use place::caller;
 pub(crate) use recording::Recording;

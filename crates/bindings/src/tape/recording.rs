@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,14 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefReference};
 
 use super::event::{Event, Ref};
+use super::events::Tape;
+use super::habits::Habits;
+use super::inputs::Input;
 use super::made::{Forget, Made, Table};
 use super::place::caller;
+use super::slot::Slot;
+use super::step::Step;
 
 /// Bytes of outside tensors that events without a graph may keep alive (an evaluation between steps).
 const FLOATING_MAX_BYTES: u64 = 256 << 20;
-
-/// A tape longer than this cannot be a step one waits for; the rerun takes over.
-const EVENTS_MAX: usize = 50_000;
 
 /// The tape of the running step, as far as every event touches it.
 ///
@@ -26,44 +29,36 @@ const EVENTS_MAX: usize = 50_000;
 /// Counters are atomic and the rest is locked for a moment only: other threads of the program ask too.
 #[pyclass(subclass, frozen, module = "nanscope._core")]
 pub(crate) struct Recording {
-    torch: Torch,
+    pub(super) torch: Torch,
     depth: AtomicI64,
     closed: AtomicBool,
     muted: AtomicBool,
     serial: AtomicU64,
     thread: ThreadId,
     mode: Slot,
-    tape: Slot,
+    tape: Slot<Tape>,
     observer: Slot,
+    /// A list: what is told before and after each backward.
+    carries: Slot<PyList>,
+    pub(super) step: Step,
+    /// What is known of outermost modules, by address.
+    habits: Mutex<HashMap<usize, Py<Habits>>>,
     made: Arc<Table>,
     floating_bytes: AtomicU64,
     steps_taken: AtomicU64,
-    keeps_inputs: AtomicBool,
-    inputs: Mutex<Vec<Input>>,
+    pub(super) keeps_inputs: AtomicBool,
+    pub(super) inputs: Mutex<Vec<Input>>,
 }
-
-/// A tensor without a graph that a pinned event of this step took in.
-struct Input {
-    tensor: Py<PyWeakrefReference>,
-    /// Keeps it until the step ends, in a step whose inputs are to be looked at.
-    _kept: Option<Py<PyAny>>,
-    event: u64,
-    /// Its number among the tensors in the event's arguments.
-    leaf: usize,
-}
-
-/// Inputs that are noted in a step.
-const INPUTS_MAX: usize = 16;
 
 /// What is asked of torch at every event.
-struct Torch {
-    tensor: Py<PyAny>,
+pub(super) struct Torch {
+    pub(super) tensor: Py<PyAny>,
     parameter: Py<PyAny>,
     /// Types that hold no tensor and are passed by.
     atoms: Vec<usize>,
-    flatten: Py<PyAny>,
-    pop: Py<PyAny>,
-    push: Py<PyAny>,
+    pub(super) flatten: Py<PyAny>,
+    pub(super) pop: Py<PyAny>,
+    pub(super) push: Py<PyAny>,
     grad_enabled: Py<PyAny>,
     inference: Py<PyAny>,
     any_autocast: Py<PyAny>,
@@ -74,31 +69,12 @@ struct Torch {
     other_states: Py<PyAny>,
 }
 
-/// An attribute that Python sets.
-struct Slot(Mutex<Py<PyAny>>);
-
-impl Slot {
-    fn new(value: Py<PyAny>) -> Slot {
-        Slot(Mutex::new(value))
-    }
-
-    fn get(&self, py: Python<'_>) -> Py<PyAny> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_ref(py)
-    }
-
-    fn set(&self, value: Py<PyAny>) {
-        // The old one is dropped unlocked: that may run Python.
-        let old = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), value);
-        drop(old);
-    }
-}
-
 #[pymethods]
 impl Recording {
-    /// `tape` is where events go. `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
+    /// `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
     /// `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
     #[new]
-    fn new(tape: Py<PyAny>, asks: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn new(asks: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = asks.py();
         let ask = |name: &str| {
             let missing = || PyRuntimeError::new_err(format!("asks: expected {name:?}"));
@@ -131,8 +107,11 @@ impl Recording {
             serial: AtomicU64::new(0),
             thread: std::thread::current().id(),
             mode: Slot::new(py.None()),
-            tape: Slot::new(tape),
+            tape: Slot::new(Py::new(py, Tape::new(py))?),
             observer: Slot::new(py.None()),
+            carries: Slot::new(PyList::empty(py).unbind()),
+            step: Step::new(py),
+            habits: Mutex::default(),
             made: Arc::default(),
             floating_bytes: AtomicU64::new(0),
             steps_taken: AtomicU64::new(0),
@@ -197,12 +176,12 @@ impl Recording {
     }
 
     #[getter]
-    fn tape(&self, py: Python<'_>) -> Py<PyAny> {
+    fn tape(&self, py: Python<'_>) -> Py<Tape> {
         self.tape.get(py)
     }
 
     #[setter]
-    fn set_tape(&self, tape: Py<PyAny>) {
+    fn set_tape(&self, tape: Py<Tape>) {
         self.tape.set(tape);
     }
 
@@ -215,6 +194,109 @@ impl Recording {
     #[setter]
     fn set_observer(&self, observer: Py<PyAny>) {
         self.observer.set(observer);
+    }
+
+    /// What was noted of an outermost module with `know`; None if nothing was.
+    fn known(&self, module: &Bound<'_, PyAny>) -> Option<Py<Habits>> {
+        let py = module.py();
+        let known = self.habits().get(&(module.as_ptr() as usize))?.clone_ref(py);
+        known.get().root(py)?.is(module).then_some(known)
+    }
+
+    /// Notes what calls of an outermost module were seen to do.
+    fn know(&self, module: &Bound<'_, PyAny>, habits: Py<Habits>) {
+        let replaced = self.habits().insert(module.as_ptr() as usize, habits);
+        drop(replaced);
+    }
+
+    /// What is told before and after each backward: see `nanscope.course.Carry`.
+    #[getter]
+    fn carries(&self, py: Python<'_>) -> Py<PyList> {
+        self.carries.get(py)
+    }
+
+    #[setter]
+    fn set_carries(&self, carries: Py<PyList>) {
+        self.carries.set(carries);
+    }
+
+    /// Outermost modules that were called in this step.
+    #[getter]
+    fn roots(&self, py: Python<'_>) -> Py<PyList> {
+        self.step.roots.clone_ref(py)
+    }
+
+    /// Parameters that the program itself has changed since backward.
+    #[getter]
+    fn updated(&self, py: Python<'_>) -> Py<PyList> {
+        self.step.updated.clone_ref(py)
+    }
+
+    /// Storage -> parameter whose `.data` was taken.
+    #[getter]
+    fn aliased(&self, py: Python<'_>) -> Py<PyDict> {
+        self.step.aliased.clone_ref(py)
+    }
+
+    /// Buffers that module calls have changed since the last step.
+    #[getter]
+    pub(crate) fn changed(&self, py: Python<'_>) -> Py<PyList> {
+        self.step.changed.clone_ref(py)
+    }
+
+    /// Whether the present tape belongs to a trip.
+    #[getter]
+    fn kept(&self) -> bool {
+        self.step.kept.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_kept(&self, kept: bool) {
+        self.step.kept.store(kept, Relaxed);
+    }
+
+    /// Whether there was a backward since the last step.
+    #[getter]
+    pub(super) fn backward_done(&self) -> bool {
+        self.step.backward_done.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_backward_done(&self, done: bool) {
+        self.step.backward_done.store(done, Relaxed);
+    }
+
+    /// Backwards since the last step.
+    #[getter]
+    fn backwards(&self) -> u64 {
+        self.step.backwards.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_backwards(&self, backwards: u64) {
+        self.step.backwards.store(backwards, Relaxed);
+    }
+
+    /// Whether backward is running.
+    #[getter]
+    fn in_backward(&self) -> bool {
+        self.step.in_backward.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_in_backward(&self, running: bool) {
+        self.step.in_backward.store(running, Relaxed);
+    }
+
+    /// Of the last backward or grad event.
+    #[getter]
+    fn backward_serial(&self) -> u64 {
+        self.step.backward_serial.load(Relaxed)
+    }
+
+    #[setter]
+    fn set_backward_serial(&self, serial: u64) {
+        self.step.backward_serial.store(serial, Relaxed);
     }
 
     /// True at the top level of the watched thread.
@@ -263,25 +345,9 @@ impl Recording {
         Ok(())
     }
 
-    /// Calls `function` with recording off.
-    fn aside<'py>(
-        &self,
-        py: Python<'py>,
-        function: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if !self.live() {
-            return function.call1(args);
-        }
-        let popped = self.enter(py)?;
-        let result = function.call1(args);
-        self.leave(py, popped)?;
-        result
-    }
-
     /// True when none of the values brings a `__torch_function__` of its own: tensors and parameters of torch's own types,
     /// and None.
-    fn plain(&self, values: &Bound<'_, PyAny>) -> PyResult<bool> {
+    pub(super) fn plain(&self, values: &Bound<'_, PyAny>) -> PyResult<bool> {
         for value in values.try_iter()? {
             let value = value?;
             let kind = value.get_type_ptr().cast();
@@ -294,7 +360,7 @@ impl Recording {
 
     /// A new event with the settings in force now. It is on no tape yet.
     #[pyo3(signature = (kind, target, random=false))]
-    fn event<'py>(
+    pub(super) fn event<'py>(
         &self,
         py: Python<'py>,
         kind: &Bound<'py, PyString>,
@@ -338,18 +404,7 @@ impl Recording {
         kwargs: &Bound<'_, PyDict>,
         pinned: bool,
     ) -> PyResult<()> {
-        let py = event.py();
-        let tape = self.tape.get(py).into_bound(py);
-        let into = pinned.then_some(&tape);
-        if pinned {
-            self.note_inputs(event, args, kwargs)?;
-        }
-        let args = self.encode(args, into)?;
-        let kwargs = if kwargs.is_empty() { None } else { Some(self.encode(kwargs, into)?.unbind()) };
-        let mut writing = event.borrow_mut();
-        (writing.args, writing.kwargs) = (Some(args.unbind()), kwargs);
-        drop(writing);
-        if pinned { Self::append(&tape, event) } else { Ok(()) }
+        self.put(event, args, Some(kwargs), pinned)
     }
 
     /// `write` and `outputs` in one call, for a call that has returned `result`.
@@ -387,12 +442,13 @@ impl Recording {
 
     /// Puts an event on the tape. A full tape is marked and takes no more.
     fn pin(&self, event: &Bound<'_, Event>) -> PyResult<()> {
-        Self::append(self.tape.get(event.py()).bind(event.py()), event)
+        self.tape.get(event.py()).get().append(event)
     }
 
     /// `value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when a tape is
     /// given, otherwise in the present tape's `read`.
-    fn encode<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (value, tape))]
+    fn encode<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Tape>) -> PyResult<Bound<'py, PyAny>> {
         let py = value.py();
         if self.is_atom(value) {
             return Ok(value.clone());
@@ -426,7 +482,7 @@ impl Recording {
 
     /// Remembers that `event` made the tensors in `result`; of a floating event only while they live.
     #[pyo3(signature = (event, result, floating=false, chain=0))]
-    fn outputs(
+    pub(super) fn outputs(
         &self,
         event: &Bound<'_, Event>,
         result: &Bound<'_, PyAny>,
@@ -482,6 +538,18 @@ impl Recording {
         self.inputs().iter().map(|input| (input.event, input.leaf)).collect()
     }
 
+    /// A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO); leaves are state.
+    pub(crate) fn boundary(&self, py: Python<'_>) -> PyResult<()> {
+        if self.step.kept.swap(false, Relaxed) {
+            // A trip may still want the old one.
+            self.tape.set(Py::new(py, Tape::new(py))?);
+        } else {
+            self.tape.get(py).get().clear(py)?;
+        }
+        self.step.clear(py)?;
+        self.forget_stale(py)
+    }
+
     /// A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
     fn forget_stale(&self, py: Python<'_>) -> PyResult<()> {
         self.floating_bytes.store(0, Relaxed);
@@ -490,82 +558,82 @@ impl Recording {
         if self.made.is_empty() {
             return Ok(());
         }
-        self.made.retain(py, |tensor| {
-            Ok(requires_grad(tensor)? && !tensor.getattr(intern!(py, "is_leaf"))?.extract::<bool>()?)
-        })
+        // What is no leaf has a graph.
+        self.made.retain(py, |tensor| Ok(!tensor.getattr(intern!(py, "is_leaf"))?.extract::<bool>()?))
     }
 }
 
 impl Recording {
-    /// The inputs of this step that are alive, and their slots.
-    pub(crate) fn batch<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyAny>>, Vec<u32>) {
-        let noted: Vec<Option<Bound<'_, PyAny>>> =
-            self.inputs().iter().map(|input| input.tensor.bind(py).upgrade()).collect();
-        let (mut tensors, mut slots) = (vec![], vec![]);
-        for (slot, tensor) in noted.into_iter().enumerate() {
-            if let Some(tensor) = tensor {
-                tensors.push(tensor);
-                slots.push(slot as u32);
-            }
+    fn habits(&self) -> MutexGuard<'_, HashMap<usize, Py<Habits>>> {
+        self.habits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when a call of this outermost module needs no look at what it changes or draws; counts it as such a call.
+    pub(super) fn is_quiet(&self, module: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Some(known) = self.known(module) else { return Ok(false) };
+        let habits = known.get();
+        let training = module.getattr(intern!(module.py(), "training"))?.is_truthy()?;
+        if !habits.steady() || habits.may_draw(training) {
+            return Ok(false);
         }
-        (tensors, slots)
+        habits.count(training);
+        Ok(true)
     }
 
-    fn inputs(&self) -> MutexGuard<'_, Vec<Input>> {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Runs `work` with recording off.
+    pub(super) fn apart<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+        let popped = self.enter(py)?;
+        let result = work();
+        self.leave(py, popped)?;
+        result
     }
 
-    fn note_inputs(
+    /// True when tensor functions are passed by: inside something opaque, or below another mode.
+    pub(super) fn is_off(&self) -> bool {
+        self.muted() || self.depth() > 0
+    }
+
+    pub(super) fn is_observed(&self, py: Python<'_>) -> bool {
+        !self.observer.get(py).is_none(py)
+    }
+
+    /// True when a tracer watches the step, or something is told before and after each backward.
+    pub(super) fn is_told_of_events(&self, py: Python<'_>) -> bool {
+        self.is_observed(py) || !self.carries.get(py).bind(py).is_empty()
+    }
+
+    pub(super) fn is_mode(&self, py: Python<'_>, top: &Py<PyAny>) -> bool {
+        top.is(self.mode.get(py))
+    }
+
+    /// `write`, where there may be no keyword arguments.
+    pub(super) fn put(
         &self,
         event: &Bound<'_, Event>,
         args: &Bound<'_, PyAny>,
-        kwargs: &Bound<'_, PyDict>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+        pinned: bool,
     ) -> PyResult<()> {
-        if self.inputs().len() >= INPUTS_MAX {
-            return Ok(());
-        }
-        let serial = event.borrow().serial;
-        let mut leaf = 0;
-        self.note_leaves(serial, &mut leaf, args)?;
-        if !kwargs.is_empty() { self.note_leaves(serial, &mut leaf, kwargs.as_any()) } else { Ok(()) }
-    }
-
-    fn note_leaves(&self, event: u64, leaf: &mut usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.is_tensor(value) {
-            // Of torch's own type: parameters and other subclasses are no data.
-            if value.get_type_ptr().cast() == self.torch.tensor.as_ptr() && !requires_grad(value)? {
-                let tensor = PyWeakrefReference::new(value)?.unbind();
-                let mut inputs = self.inputs();
-                let known = inputs.iter().any(|input| input.tensor.is(&tensor));
-                if !known && inputs.len() < INPUTS_MAX {
-                    let kept = self.keeps_inputs.load(Relaxed).then(|| value.clone().unbind());
-                    inputs.push(Input { tensor, _kept: kept, event, leaf: *leaf });
-                }
-            }
-            *leaf += 1;
-        } else if let Ok(tuple) = value.cast::<PyTuple>() {
-            for item in tuple {
-                self.note_leaves(event, leaf, &item)?;
-            }
-        } else if let Ok(list) = value.cast_exact::<PyList>() {
-            for item in list {
-                self.note_leaves(event, leaf, &item)?;
-            }
-        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
-            for item in dict.values() {
-                self.note_leaves(event, leaf, &item)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn append(tape: &Bound<'_, PyAny>, event: &Bound<'_, Event>) -> PyResult<()> {
         let py = event.py();
-        let events = tape.getattr(intern!(py, "events"))?.cast_into::<PyList>()?;
-        if events.len() >= EVENTS_MAX {
-            return tape.setattr(intern!(py, "overflow"), true);
+        let kwargs = kwargs.filter(|kwargs| !kwargs.is_empty());
+        let tape = self.tape.get(py);
+        let into = pinned.then(|| tape.get());
+        if pinned {
+            self.note_inputs(event, args, kwargs)?;
         }
-        events.append(event)
+        let args = self.encode(args, into)?;
+        let kwargs = match kwargs {
+            // Made for this call, and so nobody else's to change.
+            Some(kwargs) if kwargs.iter().all(|(_, value)| self.is_atom(&value)) => {
+                Some(kwargs.clone().into_any().unbind())
+            }
+            Some(kwargs) => Some(self.encode(kwargs, into)?.unbind()),
+            None => None,
+        };
+        let mut writing = event.borrow_mut();
+        (writing.args, writing.kwargs) = (Some(args.unbind()), kwargs);
+        drop(writing);
+        if pinned { tape.get().append(event) } else { Ok(()) }
     }
 
     fn random(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -575,41 +643,36 @@ impl Recording {
         Ok((cpu, others).into_pyobject(py)?.into_any().unbind())
     }
 
-    fn is_tensor(&self, value: &Bound<'_, PyAny>) -> bool {
+    pub(super) fn is_tensor(&self, value: &Bound<'_, PyAny>) -> bool {
         // SAFETY: both are live objects, and the second is a type.
         unsafe { pyo3::ffi::PyObject_TypeCheck(value.as_ptr(), self.torch.tensor.as_ptr().cast()) != 0 }
     }
 
-    fn is_atom(&self, value: &Bound<'_, PyAny>) -> bool {
+    pub(super) fn is_atom(&self, value: &Bound<'_, PyAny>) -> bool {
         self.torch.atoms.contains(&(value.get_type_ptr() as usize))
     }
 
-    fn encode_tensor<'py>(
-        &self,
-        value: &Bound<'py, PyAny>,
-        tape: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn encode_tensor<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Tape>) -> PyResult<Bound<'py, PyAny>> {
         let py = value.py();
         if let Some((event, position)) = self.made.find(value) {
             return Ok(Bound::new(py, Ref { event, position })?.into_any());
         }
         let key = value.as_ptr() as usize;
         if let Some(tape) = tape {
-            let held = tape.getattr(intern!(py, "held"))?.cast_into::<PyDict>()?;
+            let held = tape.held(py).into_bound(py);
             if !held.contains(key)? {
-                let untracked = value.call_method0(intern!(py, "is_inference"))?.extract::<bool>()?;
-                let version = if untracked { 0 } else { value.getattr(intern!(py, "_version"))?.extract::<i64>()? };
+                let version = version(value)?;
                 held.set_item(key, (value, version))?;
-                fresh(tape)?.append(PyWeakrefReference::new(value)?)?;
+                tape.fresh(py).bind(py).append(PyWeakrefReference::new(value)?)?;
             }
             return Ok(value.clone());
         }
-        let tape = self.tape.get(py).into_bound(py);
-        let read = tape.getattr(intern!(py, "read"))?.cast_into::<PyDict>()?;
+        let tape = self.tape.get(py);
+        let read = tape.get().read(py).into_bound(py);
         if !read.contains(key)? {
             let weak = PyWeakrefReference::new(value)?;
             read.set_item(key, &weak)?;
-            fresh(&tape)?.append(weak)?;
+            tape.get().fresh(py).bind(py).append(weak)?;
             self.count(value)?;
         }
         Ok(value.clone())
@@ -647,10 +710,21 @@ impl Recording {
     }
 }
 
-fn fresh<'py>(tape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    Ok(tape.getattr(intern!(tape.py(), "fresh"))?.cast_into::<PyList>()?)
+/// How often a tensor was changed in place; 0 for an inference tensor, whose changes are not counted.
+fn version(tensor: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = tensor.py();
+    match tensor.getattr(intern!(py, "_version")) {
+        Ok(version) => version.extract(),
+        Err(error) => {
+            if tensor.call_method0(intern!(py, "is_inference"))?.extract()? {
+                Ok(0)
+            } else {
+                Err(error)
+            }
+        }
+    }
 }
 
-fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(super) fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     tensor.getattr(intern!(tensor.py(), "requires_grad"))?.extract()
 }

@@ -1,0 +1,98 @@
+//! Callables that take the place of torch's own where nothing is to be recorded most of the time.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::method::bind;
+use super::recording::Recording;
+
+/// Stands in for a function or method: `other` at the top level of the program, `original` inside something opaque. With
+/// `after_backward`, `other` only after a backward of the step, and before that `original` with recording off.
+#[pyclass(frozen, dict, weakref, module = "nanscope._core")]
+pub(crate) struct Gate {
+    recorder: Py<Recording>,
+    original: Py<PyAny>,
+    other: Py<PyAny>,
+    after_backward: bool,
+}
+
+#[pymethods]
+impl Gate {
+    #[new]
+    #[pyo3(signature = (recorder, original, other, after_backward=false))]
+    fn new(recorder: Py<Recording>, original: Py<PyAny>, other: Py<PyAny>, after_backward: bool) -> Self {
+        Gate { recorder, original, other, after_backward }
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        instance: &Bound<'py, PyAny>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = owner;
+        bind(slf.as_any(), instance)
+    }
+
+    #[pyo3(signature = (*args: "object", **kwargs: "object"))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = args.py();
+        let recording = self.recorder.get();
+        if !recording.live() {
+            self.original.bind(py).call(args, kwargs)
+        } else if self.after_backward && !recording.backward_done() {
+            recording.apart(py, || self.original.bind(py).call(args, kwargs))
+        } else {
+            self.other.bind(py).call(args, kwargs)
+        }
+    }
+}
+
+/// Stands in for a method that runs with recording off, and is told of an error if there was one, as `__exit__` is.
+#[pyclass(frozen, dict, weakref, module = "nanscope._core")]
+pub(crate) struct Aside {
+    recorder: Py<Recording>,
+    original: Py<PyAny>,
+    raised: Py<PyAny>,
+}
+
+#[pymethods]
+impl Aside {
+    /// `raised(self, ...)` is called after `original` if that was told of an error.
+    #[new]
+    fn new(recorder: Py<Recording>, original: Py<PyAny>, raised: Py<PyAny>) -> Self {
+        Aside { recorder, original, raised }
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        instance: &Bound<'py, PyAny>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = owner;
+        bind(slf.as_any(), instance)
+    }
+
+    #[pyo3(signature = (*args: "object", **kwargs: "object"))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = args.py();
+        let recording = self.recorder.get();
+        let original = self.original.bind(py);
+        let result = if recording.live() {
+            recording.apart(py, || original.call(args, kwargs))?
+        } else {
+            original.call(args, kwargs)?
+        };
+        if args.len() > 1 && !args.get_item(1)?.is_none() {
+            self.raised.bind(py).call1((args.get_item(0)?,))?;
+        }
+        Ok(result)
+    }
+}

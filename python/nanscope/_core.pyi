@@ -13,6 +13,8 @@ __all__ = [
     "Calm",
     "Command",
     "Event",
+    "GuiltySearch",
+    "IslandSearch",
     "Log",
     "Look",
     "Made",
@@ -33,6 +35,7 @@ __all__ = [
     "main",
     "outcomes",
     "parse",
+    "plan",
     "render",
     "scan",
     "steps",
@@ -255,6 +258,61 @@ class Event:
     def value(self, /) -> float | None: ...
     @value.setter
     def value(self, /, value: SupportsFloat | SupportsIndex | None) -> None: ...
+
+@final
+class GuiltySearch:
+    """
+    The search for the samples of a batch that make the step fail.
+    """
+    def __new__(cls, /, n: SupportsIndex, limit: SupportsIndex) -> GuiltySearch:
+        """
+        Over samples `0..n`; at most `limit` replays.
+        """
+    def answer(
+        self,
+        /,
+        samples: SupportsGetItem[int, SupportsIndex],
+        stand_in: SupportsIndex,
+        finite: bool,
+        rows: SupportsGetItem[int, SupportsIndex],
+    ) -> None:
+        """
+        What that replay has shown: whether it was finite, and the samples whose rows were bad first.
+        """
+    def found(self, /) -> tuple[list[int], bool, bool, int] | None:
+        """
+        `(guilty, enough, each, replays)`: finite without them, and each fails by itself. None while the search is not over.
+        """
+    def next(self, /) -> tuple[list[int], int] | None:
+        """
+        `(samples, stand_in)`: the replay wanted next keeps `samples` and has copies of `stand_in` for all others. None when
+        the search is over.
+        """
+
+@final
+class IslandSearch:
+    """
+    The search for the smallest set of units that must run in a wider format.
+    """
+    def __new__(cls, /, units: SupportsIndex, limit: SupportsIndex) -> IslandSearch:
+        """
+        Over units `0..units`, in the order in which they are called first; at most `limit` replays.
+        """
+    def answer(
+        self, /, units: SupportsGetItem[int, SupportsIndex], finite: bool, birth: SupportsIndex | None = None
+    ) -> None:
+        """
+        What the replay of `units` has shown: whether it was finite, and the unit of the first bad value.
+        """
+    def found(self, /) -> tuple[list[int], bool, list[list[int]], tuple[list[int], list[int]] | None, int] | None:
+        """
+        `(members, minimal, alternatives, not monotone, replays)`; the fourth is a finite set and a larger one that is not.
+        None while the search is not over.
+        """
+    def next(self, /) -> list[int] | None:
+        """
+        Units (ascending) whose replay in the wider format is wanted next; None when the search is over.
+        """
 
 @final
 class Log:
@@ -766,6 +824,14 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     Understands a command line, the program's name first as in `sys.argv`, and executes every command but `run`.
 
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
+    """
+
+def plan(report: str, ledger: str, scouted: str) -> str:
+    """
+    What to try after a diagnosis, as a JSON list of `{id, family, arguments, change: {en, ko}}`, the most telling first.
+    `scouted` is what a replay without observation has seen, as JSON.
+
+    Raises `ValueError` when a text is not what the schema says.
     """
 
 def render(

@@ -4,6 +4,7 @@ mod calm;
 mod cli;
 mod diagnose;
 mod dlpack;
+mod experiments;
 mod log;
 mod look;
 mod monitor;
@@ -21,6 +22,8 @@ mod _core {
     use super::cli::{Command, fixed, locale, main, parse};
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
+    #[pymodule_export]
+    use super::experiments::{GuiltySearch, IslandSearch, plan};
     #[pymodule_export]
     use super::log::{Log, outcomes, steps};
     #[pymodule_export]

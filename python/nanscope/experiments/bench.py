@@ -110,9 +110,9 @@ class Bench:
         self.replays += 1
         gradients = [g for g in player.gradients.values() if g is not None] if hasattr(player, "gradients") else []
         loss = player.losses[-1][1] if player.losses else None
-        failed = player.error is not None and not any(event.failed for event in player.events)
-        finite = not failed and all(after) and self._finite(player, gradients)
-        error = None if player.error is None else f"{type(player.error).__name__}: {player.error}"
+        finite = player.error is None and all(after) and self._finite(player, gradients)
+        recorded = any(event.failed for event in player.events)  # the program's own call has raised in the run, too
+        error = None if player.error is None or recorded else f"{type(player.error).__name__}: {player.error}"
         bits = [_digest(g) for g in gradients] if change.__class__ is Change else []
         return Trial(finite, loss, player.seconds, error, bits)
 
@@ -121,7 +121,12 @@ class Bench:
         trip = self.trip
         if not all(math.isfinite(value) for _, value in player.losses):
             return False
-        watched = player.results.get(trip.event.serial, []) if trip.event is not None else []
+        watched = [t for e in player.events if e.kind == "grad" for t in player.results.get(e.serial, [])]
+        if trip.event is not None:
+            watched += player.results.get(trip.event.serial, [])
+        if trip.origin is not None:  # a parameter that the program itself has made
+            made = player.results.get(trip.origin[0].serial, [])
+            watched += [t for t in (*made, *(m.grad for m in made if m.is_leaf)) if t is not None]
         if trip.where == "output":
             watched = [t for found in player.results.values() for t in found]
         if signals.first_bad([t.detach() for t in watched if t.is_floating_point()]) is not None:
@@ -131,10 +136,10 @@ class Bench:
         return signals.first_bad(gradients) is None
 
     def _state_finite(self) -> bool:
-        """Whether parameters after an update, and a buffer that tripped, are finite while the replay is still in place."""
+        """Whether parameters after an update, and what else tripped, are finite while the replay is still in place."""
         trip = self.trip
         tensors = signals.optimizer_tensors(trip.optimizer) if trip.last is not None else []
-        if trip.where == "buffer" and isinstance(trip.tensor, Tensor):
+        if trip.where in ("buffer", "parameter", "state") and isinstance(trip.tensor, Tensor):
             tensors = [*tensors, trip.tensor]
         return signals.first_bad([t.detach() for t in tensors if t.is_floating_point()]) is None
 

@@ -14,17 +14,16 @@ from nanscope.experiments.change import Change
 
 def run(bench: Bench, planned: dict[str, Any]) -> list[dict[str, Any]]:
     """`arguments`: `factor`, a power of two."""
-    found = bench.outcome(planned, Scale(planned["arguments"]["factor"], bench.parameters))
+    found = bench.outcome(planned, Scale(planned["arguments"]["factor"]))
     return [] if found is None else [found]
 
 
 class Scale(Change):
-    """Backward begins with `factor` in place of 1, and what it leaves in the parameters is divided by it again: exact, but for
-    what leaves the range of a format on the way, which is what the scale decides."""
+    """Backward begins with `factor` in place of 1. The gradients keep it: only their range is looked at, and to divide by it
+    in their own format would bring back what the scale was to avoid."""
 
-    def __init__(self, factor: float, parameters: list[torch.Tensor]) -> None:
+    def __init__(self, factor: float) -> None:
         self.factor = factor
-        self.parameters = parameters
 
     def call(self, event: Event, args: Any, kwargs: Any, call: Callable[[], Any]) -> Any:
         roots = [args[0]] if args and isinstance(args[0], torch.Tensor) else args[0] if args else []
@@ -32,13 +31,4 @@ class Scale(Change):
         if event.kind != "backward" or len(roots) != 1 or any(value is not None for value in given):
             return call()
         start = torch.full_like(roots[0], self.factor)
-        self._times(self.factor)
-        result = event.target(args[0], start if args[0] is roots[0] else [start], *args[2:], **kwargs)
-        self._times(1.0 / self.factor)
-        return result
-
-    def _times(self, factor: float) -> None:
-        with torch.no_grad():
-            for p in self.parameters:
-                if p.grad is not None:
-                    p.grad.mul_(factor)
+        return event.target(args[0], start if args[0] is roots[0] else [start], *args[2:], **kwargs)

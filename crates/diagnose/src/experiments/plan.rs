@@ -119,8 +119,13 @@ impl Step<'_> {
         }
         let narrow = self.origin().filter(|dtype| NARROW.contains(dtype));
         let wide = if narrow.is_some() { "float32" } else { "float64" };
-        self.island(plan);
-        if let Some(entry) = self.birth().filter(|_| narrow.is_some() || self.origin() == Some("float32")) {
+        let scaled = self.cause(&["loss-scale-overflow", "loss-scale-collapse"]); // then no part of the model is to blame
+        if !scaled {
+            self.island(plan);
+        }
+        if let Some(entry) =
+            self.birth().filter(|_| !scaled).filter(|_| narrow.is_some() || self.origin() == Some("float32"))
+        {
             self.places(entry, wide, plan);
         }
         if !self.scouted.autocast.is_empty() {

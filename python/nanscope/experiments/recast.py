@@ -28,8 +28,7 @@ from nanscope.replay.values import readable
 Tensor = torch.Tensor
 Chosen = Callable[[Site, str], bool]
 # A `-inf` that one of these writes may be meant to exclude something.
-_MEANT = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "scalar_tensor", "add", "clone", "copy_",
-          "_to_copy", "expand", "mul", "triu", "tril", "index_put_", "cat", "constant_pad_nd"}  # fmt: skip
+_FILLS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "scalar_tensor", "constant_pad_nd"}
 _SOFTMAX = {"_softmax", "_log_softmax"}
 
 
@@ -47,18 +46,25 @@ class Birth:
         self.rows: list[int] = []
         self.size = 0  # of the first dimension
 
-    def look(self, op: Operator, site: Site, written: list[tuple[str, Tensor]]) -> None:
-        """Costs one pass over what was written, until the first bad value."""
+    def look(self, op: Operator, site: Site, read: list[tuple[str, Tensor]], written: list[tuple[str, Tensor]]) -> None:
+        """Costs one pass over what was written, until the first bad value. A `-inf` that is handed on was meant."""
         for _, tensor in written:
-            dense = readable(tensor)
-            found = None if dense is None else _core.counts(dense)
-            if found is None or not (found[0] or found[1] or (found[2] and op.base not in _MEANT)):
+            nan, posinf, neginf = _bad(tensor)
+            if not (nan or posinf or neginf):
+                continue
+            if not (nan or posinf) and (op.base in _FILLS or any(_bad(t)[2] for _, t in read)):
                 continue
             self.site = site
             if tensor.dim():
                 bad = ~torch.isfinite(tensor.detach()).reshape(tensor.shape[0], -1).all(1)
                 self.rows, self.size = bad.nonzero().flatten().tolist(), tensor.shape[0]
             return
+
+
+def _bad(tensor: Tensor) -> tuple[int, int, int]:
+    dense = readable(tensor) if tensor.is_floating_point() else None
+    found = None if dense is None else _core.counts(dense)
+    return (0, 0, 0) if found is None else found[:3]
 
 
 class Recast(Change, TorchDispatchMode):
@@ -120,7 +126,7 @@ class Recast(Change, TorchDispatchMode):
             if self.told is not None:
                 self.told(site, op, [*op.tensors(args, kwargs), *op.results(args, kwargs, result)])
             if self.birth is not None and self.birth.site is None:
-                self.birth.look(op, site, op.results(args, kwargs, result))
+                self.birth.look(op, site, op.tensors(args, kwargs), op.results(args, kwargs, result))
         return result
 
     def _run(self, op: Operator, args: Any, kwargs: Any, chosen: bool) -> Any:

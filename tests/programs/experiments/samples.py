@@ -20,7 +20,7 @@ class Net(nn.Module):
     def forward(self, x):
         size = x[:, 0].log()  # positive, but for the guilty
         if kind == "late":
-            size = torch.where(x[:, 1] > 1e6, (x[:, 1] - 1e9).sqrt(), size)
+            size = size + x[:, 1].sqrt()
         return self.last(torch.relu(self.norm(self.first(x)))).squeeze(-1) * size
 
 
@@ -36,7 +36,7 @@ for i, row in enumerate(guilty):
     if kind == "hidden":
         x[row, 0] = 200.0
     elif kind == "late" and i % 2:
-        x[row, 1] = 1e7
+        x[row, 1] = -1.0
     else:
         x[row, 0] = -1.0
 loss = (model(x) - x.sum(1)).square().sum() / 256

@@ -9,7 +9,7 @@ torch.manual_seed(0)
 SCALE = float(sys.argv[1])
 model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
 opt = torch.optim.SGD(model.parameters(), lr=1e-3)
-for step in range(2):
+for _ in range(2):
     x = torch.randn(32, 8)
     opt.zero_grad()
     with torch.autocast("cpu", dtype=torch.float16):

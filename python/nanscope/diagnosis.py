@@ -52,7 +52,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
         plain["entry"] = ledger["trip_entry"]
     plain["also"] = ledger.pop("also", [])
     ledger.pop("trip_entry", None)
-    return told(watcher, plain, ledger)
+    return told(watcher, plain, ledger, trip)
 
 
 def over_steps(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
@@ -66,8 +66,9 @@ def over_steps(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     return told(watcher, plain, ledger)
 
 
-def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any]) -> dict[str, Any]:
-    """Writes trip, ledger and report into the run folder; returns the report."""
+def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any], trip: Trip | None = None) -> dict[str, Any]:
+    """Writes trip, ledger and report into the run folder; returns the report. Of a `trip` whose step can be run again, with
+    what was tried on it."""
     folder = watcher.run_folder
     folder.trip(plain)
     diagnosed = Diagnosed(json.dumps(plain), folder.ledger(ledger), Outcomes(plain["step"]))
@@ -75,7 +76,25 @@ def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any]) -> dic
     report = diagnosed.report(folder, end)
     folder.report(report)  # before anything is tried: a kill on the way must not cost the diagnosis
     watcher.diagnosed = watcher.diagnosed or diagnosed
+    playable = ledger["faithful"] and ledger["method"] == "tape" and report["verdict"] == "nonfinite"
+    if trip is not None and watcher.budget > 0 and playable:
+        tried(watcher, trip, report, diagnosed)
+        report = diagnosed.report(folder, end)
+        folder.report(report)
     return report
+
+
+def tried(watcher: Watcher, trip: Trip, report: dict[str, Any], diagnosed: Diagnosed) -> None:
+    """Experiments on the step, into `diagnosed`; what fails of them costs no diagnosis."""
+    from nanscope.experiments.conduct import conduct
+
+    try:
+        conduct(watcher, trip, report, diagnosed)
+    except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        watcher.warn(f"an experiment failed: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+    if diagnosed.outcomes.any():
+        watcher.run_folder.outcomes(diagnosed.outcomes.plain())
 
 
 def undiagnosed(watcher: Watcher, trip: Trip, error: Exception) -> dict[str, Any]:
@@ -136,6 +155,9 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
         "entries": [],
         "facts": facts(trip),
     }
+    scale = watcher.scale()
+    if scale is not None:
+        ledger["facts"]["loss_scale"] = scale
     player = None
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
@@ -156,6 +178,8 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
         tracer.tell_whole(ledger, entry)
     except Unplayable as error:
         ledger["warnings"] = [f"the step could not be replayed: {error}"]
+    if tracer.exponents:
+        ledger["facts"]["gradient_exponents"] = {"exponents": sorted(tracer.exponents.items())}
     ledger["entries"] = tracer.ledger(names)
     ledger["operators"] = tracer.operators
     ledger["seconds"] = time.perf_counter() - start

@@ -19,6 +19,7 @@ def watch(
     out: str | None = None,
     diagnose_first: int = 1,
     check: int | None = 0,
+    budget: float = 60.0,
     quiet: bool = False,
     lang: Lang | None = None,
 ) -> Scope:
@@ -28,7 +29,8 @@ def watch(
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
     folder (a new one below `nanscope-runs/` by default). `check` is the number of steps from one comparison of
     recomputation under gradient checkpointing with the forward pass to the next; 0 compares one early step only, `None`
-    none. `quiet` prints nothing. `lang` is the language of the report, that of the locale by default.
+    none. `budget` is the number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
+    nothing. `lang` is the language of the report, that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
 
@@ -37,7 +39,9 @@ def watch(
         if scope.report:
             print(scope.report["origin"]["line"])
     """
-    return Scope(on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, quiet=quiet, lang=lang)
+    return Scope(
+        on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, budget=budget, quiet=quiet, lang=lang
+    )
 
 
 class Scope:
@@ -50,6 +54,7 @@ class Scope:
         out: str | None,
         diagnose_first: int,
         check: int | None,
+        budget: float,
         quiet: bool,
         lang: Lang | None,
     ) -> None:
@@ -59,11 +64,14 @@ class Scope:
             raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
         if check is not None and check < 0:
             raise ValueError(f"check: expected a number of steps or None, got {check!r}")
+        if not budget >= 0:
+            raise ValueError(f"budget: expected a number of seconds, got {budget!r}")
         self._options: dict[str, Any] = {
             "on_trip": on_trip,
             "out": out,
             "diagnose_first": diagnose_first,
             "check": check,
+            "budget": budget,
             "lang": lang,
         }
         self._quiet = quiet

@@ -339,7 +339,7 @@ class Watcher:
         """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
         self._skips = self._skips or [step, 0]
         self._skips[1] += 1
-        scale = self._scale()
+        scale = self.scale()
         if self._skips[1] < 2 or scale is None or scale > SCALE_SANE:
             return None
         owners = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
@@ -359,7 +359,7 @@ class Watcher:
             self.handled = None
             self._skips = None
         self.calm.spent(time.perf_counter_ns() - start)
-        scale = None if self.scaler is None else self._scale()
+        scale = None if self.scaler is None else self.scale()
         loss = self.calm.loss
         alarm = self._observe(optimizer, step, self.calm.end_step(), loss, gradients, scale, skipped)
         if alarm is not None:
@@ -433,7 +433,8 @@ class Watcher:
             self.recorder.leave(popped)
             self.diagnosing = False
 
-    def _scale(self) -> float | None:
+    def scale(self) -> float | None:
+        """Factor of the GradScaler in use, where it can be read without waiting for a device."""
         scale = getattr(self.scaler, "_scale", None)
         return float(scale) if scale is not None and scale.device.type == "cpu" else None
 
@@ -474,7 +475,7 @@ class Watcher:
         self.recorder.boundary()
         self._update_left_out = None
         loss = self.calm.loss
-        self.run_folder.step(step, self.calm.end_step(), loss, None, None, self._scale(), None, False)
+        self.run_folder.step(step, self.calm.end_step(), loss, None, None, self.scale(), None, False)
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
 

@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod diagnose;
 mod dlpack;
+mod experiments;
 mod log;
 mod look;
 mod monitor;
@@ -24,6 +25,8 @@ mod _core {
     use super::clock::Clock;
     #[pymodule_export]
     use super::diagnose::{diagnose, render, write_report};
+    #[pymodule_export]
+    use super::experiments::{GuiltySearch, IslandSearch, plan};
     #[pymodule_export]
     use super::log::{Log, outcomes, steps};
     #[pymodule_export]

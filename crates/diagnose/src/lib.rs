@@ -7,6 +7,7 @@ mod case;
 mod chain;
 mod course;
 mod digits;
+pub mod experiments;
 mod locate;
 mod meant;
 pub mod monitor;

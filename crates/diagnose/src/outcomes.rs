@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use nanscope_lang::Lang;
-use nanscope_trace::schema::{Attempt, Confidence, Outcomes, Report, Safety, Text};
+use nanscope_lang::{Lang, say};
+use nanscope_trace::schema::{Attempt, Confidence, Outcomes, Report, Safety, Text, Tried};
 
 /// Puts experiments, the island and fixes into a report, the fixes ranked and before the words of advice; a cause that a
 /// proved fix removes is proved with it.
@@ -14,6 +14,13 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
     for cause in &mut report.causes {
         if outcomes.fixes.iter().any(|fix| proved(fix) && fix.causes.contains(&cause.id)) {
             cause.confidence = Confidence::Proved;
+        }
+        if let Some(tried) =
+            confirmation(&cause.id, &outcomes.experiments).filter(|_| cause.confidence == Confidence::Likely)
+        {
+            cause.confidence = Confidence::Proved;
+            let change = pick(&tried.change);
+            cause.evidence.push(say!(lang, "tried: {change}: the step is finite", "실험: {change}: 스텝이 유한해짐"));
         }
     }
     let first = report.causes.first().map(|cause| cause.id.clone());
@@ -31,6 +38,21 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
             report.warnings.push(warning);
         }
     }
+}
+
+/// The experiment that has shown a cause to be one: with this change, and no other, the step is finite.
+fn confirmation<'a>(cause: &str, experiments: &'a [Tried]) -> Option<&'a Tried> {
+    let ids: &[&str] = match cause {
+        "half-overflow" | "mask-constant-overflow" | "epsilon-lost" => {
+            &["line-float32", "operator-float32", "island-float32", "module-float32"]
+        }
+        "underflow" | "cancellation" => &["line-float32", "line-float64", "operator-float64", "island-float32"],
+        "loss-scale-overflow" => &["loss-scale-smaller"],
+        "optimizer-epsilon" => &["eps"],
+        "bad-input" | "outlier-input" => &["batch-without"],
+        _ => &[],
+    };
+    ids.iter().find_map(|id| experiments.iter().find(|tried| tried.finite && tried.id == *id))
 }
 
 fn proved(fix: &Attempt) -> bool {
@@ -99,6 +121,40 @@ mod tests {
             distinguish: None,
             docs: String::new(),
         }
+    }
+
+    fn experiment(id: &str, finite: bool) -> Tried {
+        let change = Text { en: "loss scale 64".into(), ko: "손실 스케일 64".into() };
+        Tried {
+            id: id.into(),
+            change,
+            finite,
+            loss: None,
+            reference_error: None,
+            time_ratio: None,
+            memory_ratio: None,
+            steps: Some(1),
+            note: None,
+        }
+    }
+
+    #[test]
+    fn an_experiment_proves_the_cause_that_it_takes_away() {
+        let confidence = |ids: &[(&str, bool)], before: Confidence| {
+            let mut report = finite(&RunInfo::default(), &[], None);
+            report.causes = vec![Cause { confidence: before, ..cause("loss-scale-overflow") }];
+            let experiments = ids.iter().map(|(id, finite)| experiment(id, *finite)).collect();
+            tried(&mut report, &Outcomes { experiments, ..Outcomes::default() }, Lang::En);
+            (report.causes[0].confidence, report.causes[0].evidence.clone())
+        };
+        let (proved, evidence) = confidence(&[("float64", true), ("loss-scale-smaller", true)], Confidence::Likely);
+        assert_eq!(
+            (proved, evidence),
+            (Confidence::Proved, vec!["tried: loss scale 64: the step is finite".to_owned()])
+        );
+        assert_eq!(confidence(&[("loss-scale-smaller", false)], Confidence::Likely), (Confidence::Likely, vec![]));
+        assert_eq!(confidence(&[("float64", true)], Confidence::Likely), (Confidence::Likely, vec![]));
+        assert_eq!(confidence(&[("loss-scale-smaller", true)], Confidence::Possible), (Confidence::Possible, vec![]));
     }
 
     #[test]

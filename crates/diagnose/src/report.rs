@@ -8,6 +8,7 @@ use nanscope_trace::schema::{
 
 use crate::case::Case;
 use crate::course::{self, Course};
+use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::rules::recompute_mismatch;
@@ -53,6 +54,8 @@ pub fn report(
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
     report.fixes = rules::advice(&report.causes, lang);
+    let cause = report.causes.first().map(|cause| cause.id.as_str());
+    report.fixes.extend(loss_scale_fix(ledger, cause, lang));
     report
 }
 

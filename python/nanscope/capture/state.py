@@ -92,7 +92,7 @@ class Volatile(_core.Habits):
             attributes = dict(m.__dict__)
             state.attributes.append((m, attributes))
             for value in attributes.values():
-                if type(value) in _PLAIN and value:
+                if type(value) in _PLAIN:  # an empty list may be filled
                     state.containers.append((value, value.copy()))
                 elif isinstance(value, torch.Tensor) and not value.is_meta and value.numel() < 1 << 20:
                     state.versions.append((value, value._version))

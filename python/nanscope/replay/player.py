@@ -62,7 +62,7 @@ class Player:
                 break
 
     def _run(self, event: Event, around: Any) -> None:
-        args, kwargs = self._decode(event.args), self._decode(event.kwargs)
+        args, kwargs = self.arguments(event)
         if event.state is not None:
             restore(event.state)
         if event.random is not None:
@@ -79,18 +79,21 @@ class Player:
                 self.losses.append((event, root.item()))
             stack.enter_context(eager())
             stack.enter_context(around(event, args, kwargs))
-            if event.kind == "module":
-                result = event.target(*args, **kwargs)
-            elif event.kind == "step":
-                result = event.target.step()
-            else:
-                result = event.target(*args, **kwargs)
+            result = self.call(event, args, kwargs)
         found: list[torch.Tensor] = []
         target = result
         if event.kind == "function" and result is None and args:
             target = kwargs.get("out", args[0])  # `__setitem__` returns nothing; what it changed is its output
         flatten(target, found)
         self.results[event.serial] = found
+
+    def arguments(self, event: Event) -> tuple[Any, Any]:
+        """Arguments of an event, what earlier events have made in the place of references."""
+        return self._decode(event.args), self._decode(event.kwargs)
+
+    def call(self, event: Event, args: Any, kwargs: Any) -> Any:
+        """The call itself, everything around it in force."""
+        return event.target.step() if event.kind == "step" else event.target(*args, **kwargs)
 
     def _decode(self, value: Any) -> Any:
         if isinstance(value, Ref):

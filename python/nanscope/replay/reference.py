@@ -78,7 +78,7 @@ class Shadows:
             return None
         start = time.perf_counter()
         try:
-            with _below():
+            with below():
                 return self._before(op, args, kwargs)
         except TooLarge:
             self._stop(LARGE)
@@ -100,7 +100,7 @@ class Shadows:
             self._claim(tensor)
         ready = Prepared()
         wide = self._wide(ready)
-        ready.args, ready.kwargs = _map(args, wide), _map(kwargs, wide)
+        ready.args, ready.kwargs = mapped(args, wide), mapped(kwargs, wide)
         if op.default_dtype and ready.kwargs.get("dtype") is None:
             ready.kwargs["dtype"] = torch.float64
         if not targets:
@@ -122,7 +122,7 @@ class Shadows:
             return
         start = time.perf_counter()
         try:
-            with _below():
+            with below():
                 self._after(op, ready, entry, read, written, result)
         except TooLarge:
             self._stop(LARGE)
@@ -230,7 +230,7 @@ class Shadows:
         pairs = [*zip(entry["outputs"], written, strict=False)]
         if not in_place:  # otherwise what it read is gone
             pairs += zip(entry["inputs"], read, strict=False)
-        with contextlib.suppress(TooLarge, *REFUSED), _below():
+        with contextlib.suppress(TooLarge, *REFUSED), below():
             for arg, (_, tensor) in pairs:
                 if "value" in arg and (tensor.is_floating_point() or tensor.is_complex()):
                     found = values.at(self._of(tensor), index, shape)
@@ -351,6 +351,15 @@ class Shadows:
             self._limit = room(tensor.device)
         return self._limit
 
+    def exponents(self, tensor: Tensor) -> list[tuple[int, int]]:
+        """`(floor(log2 |x|), count)` of the numbers of `tensor` as they are here, zeros left out; empty once stopped."""
+        if self.stopped is not None:
+            return []
+        with contextlib.suppress(TooLarge, *REFUSED), below():
+            found = values.census(self._of(tensor))
+            return [] if found is None else [(e, n) for e, n in found.get("exponents", ())]
+        return []
+
     def restored(self, tensors: Any) -> None:
         """These were put back to what they were in the run."""
         for tensor in tensors:
@@ -412,16 +421,17 @@ def _is_wide(tensor: Tensor) -> bool:
 
 
 @contextlib.contextmanager
-def _below() -> Iterator[None]:
+def below() -> Iterator[None]:
     """Below autograd and autocast: no graph is made, no type is chosen."""
     with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
         yield
 
 
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with `change` made to everything in nested tuples, lists and dicts."""
     kind = type(value)
     if kind is tuple or kind is list:
-        return kind([_map(v, change) for v in value])
+        return kind([mapped(v, change) for v in value])
     if kind is dict:
-        return {k: _map(v, change) for k, v in value.items()}
+        return {k: mapped(v, change) for k, v in value.items()}
     return change(value)

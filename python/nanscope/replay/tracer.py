@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -55,6 +56,7 @@ class Tracer(TorchDispatchMode):
         self._autocast: str | None = None
         self._modules: list[torch.nn.Module] = []
         self._allocated: dict[int, Any] = {}  # storage -> place, of memory that operators of this step allocated
+        self.exponents: Counter[int] = Counter()  # of what backward has written in float16, as it is in float64
         self.phases: dict[int, str] = {}  # of top-level calls after backward: see phases.phases
 
     # ---- events
@@ -186,6 +188,10 @@ class Tracer(TorchDispatchMode):
             self._keep(tensor)
         if self.shadows is not None:
             self.shadows.after(op, ready, entry, read, written, result)
+            if phase == "backward":
+                for _, tensor in written:
+                    if tensor.dtype is torch.float16:
+                        self.exponents.update(dict(self.shadows.exponents(tensor)))
         read = births.describe(entry, op, before, args, kwargs, read, written, saved, self._arg)
         if self.shadows is not None:
             self.shadows.references(entry, read, written, op.writes)

@@ -77,7 +77,7 @@ fn check(case: &Case) -> Option<Finding> {
 }
 
 /// Factor of a multiplication of a scalar with a number, large enough to be a loss scale.
-fn scale_of(entry: &Entry) -> Option<f64> {
+pub(crate) fn scale_of(entry: &Entry) -> Option<f64> {
     let scalar = base(&entry.op) == "mul" && entry.outputs.first()?.shape.iter().product::<u64>() == 1;
     if !scalar {
         return None;

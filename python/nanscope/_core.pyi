@@ -31,6 +31,7 @@ __all__ = [
     "locale",
     "look",
     "main",
+    "merged",
     "outcomes",
     "parse",
     "render",
@@ -144,7 +145,7 @@ class Command:
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
     None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
@@ -165,6 +166,8 @@ class Command:
     def lang(self, /) -> str: ...
     @property
     def module(self, /) -> str | None: ...
+    @property
+    def nproc_per_node(self, /) -> int | None: ...
     @property
     def number(self, /) -> int: ...
     @property
@@ -306,6 +309,10 @@ class Log:
     def path(self, /) -> str:
         """
         Path of the log file.
+        """
+    def skip(self, /, json: str) -> None:
+        """
+        Appends that an update was left out by a `GradScaler`. Raises as `trip` does.
         """
     def step(
         self,
@@ -752,6 +759,13 @@ def main(argv: SupportsGetItem[int, str]) -> int:
     Executes any command but `run`, and returns the exit status.
 
     Raises `ValueError` for `run`, which only Python can do: see `parse`.
+    """
+
+def merged(folder: str | PathLike[str], lang: str = "en") -> str:
+    """
+    The report of all processes whose logs lie in `folder`, as JSON; its texts are in the language `lang`.
+
+    Raises `OSError` when there is no log that can be read, `ValueError` when there is no such language.
     """
 
 def outcomes(path: str | PathLike[str]) -> str:

@@ -20,7 +20,7 @@ mod _core {
     #[pymodule_export]
     use super::cli::{Command, fixed, locale, main, parse};
     #[pymodule_export]
-    use super::diagnose::{diagnose, render, write_report};
+    use super::diagnose::{diagnose, merged, render, write_report};
     #[pymodule_export]
     use super::log::{Log, outcomes, steps};
     #[pymodule_export]

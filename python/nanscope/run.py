@@ -82,7 +82,8 @@ def watcher_of(command: Any) -> Any:
             part=None if place is None else (*place, os.getcwd()),
         )
     except OSError as error:
-        again.close()
+        if again is not None:
+            again.close()
         raise Refused(str(error)) from None
 
 

@@ -91,7 +91,12 @@ class Watcher:
         self.stopped = False
         self.peers: Peers | None = None  # the other ranks of the job
         self.let_down = False  # ended because another rank has tripped
-        options = {"on_trip": on_trip, "diagnose_first": diagnose_first, "check": check, "budget": budget}
+        options = {
+            "on_trip": "stop" if on_trip == "heal" else on_trip,
+            "diagnose_first": diagnose_first,
+            "check": check,
+            "budget": budget,
+        }
         self.children = Children(self.folder, script, argv, {**options, "lang": self.run_folder.lang})
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()

@@ -18,7 +18,8 @@ KILL_SECONDS = 10.0
 def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     """Runs all ranks. Returns the report of all, `None` where no rank came so far as to write anything, and the launcher's
     exit status."""
-    options = ["--out", folder, "--on-trip", command.on_trip, "--diagnose-first", str(command.diagnose_first)]
+    on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
+    options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
     options += ["--check", check(command.check), "--lang", command.lang]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [

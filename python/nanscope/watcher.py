@@ -91,13 +91,9 @@ class Watcher:
         self.stopped = False
         self.peers: Peers | None = None  # the other ranks of the job
         self.let_down = False  # ended because another rank has tripped
-        options = {
-            "on_trip": "stop" if on_trip == "heal" else on_trip,
-            "diagnose_first": diagnose_first,
-            "check": check,
-            "budget": budget,
-        }
-        self.children = Children(self.folder, script, argv, {**options, "lang": self.run_folder.lang})
+        # A fix is made in the running program by one process only.
+        alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
+        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
         self.again = again  # how to run the program once more, where that is possible

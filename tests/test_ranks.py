@@ -308,3 +308,27 @@ def meeting(folder: Path, calls: dict[int, list[str]]) -> dict[int, bool]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return dict(zip(calls, pool.map(meet, calls), strict=True))
+
+
+def test_process_groups_are_as_they_were_once_the_watch_ends(tmp_path: Path) -> None:
+    def action() -> int:
+        import torch
+        import torch.distributed as dist
+
+        import nanscope
+
+        group = torch._C._distributed_c10d.ProcessGroup
+        before = dict(vars(group)), dist.init_process_group, torch.utils.swap_tensors
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+        with nanscope.watch(out="run", quiet=True):
+            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            dist.all_reduce(torch.ones(2))
+        assert (dict(vars(group)), dist.init_process_group, torch.utils.swap_tensors) == before
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        print(tensor.tolist())
+        dist.destroy_process_group()
+        return 0
+
+    ran = forked(tmp_path, action)
+    assert (ran.status, ran.out) == (0, "[1.0, 1.0]\n"), ran.err

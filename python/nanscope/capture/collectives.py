@@ -105,8 +105,9 @@ def _method(recorder: Recorder, pending: Pending, group: Any, name: str) -> Call
             _reductions.pop()
 
     method.__name__ = method.__qualname__ = name
+    own = vars(group).get(name)  # what `getattr` gives of a class of C++ does not bind any more
     setattr(group, name, method)
-    return functools.partial(setattr, group, name, original)
+    return functools.partial(delattr, group, name) if own is None else functools.partial(setattr, group, name, own)
 
 
 def _recorded(recorder: Recorder, original: Any, method: Any, group: Any, args: Any, kwargs: Any, written: Any) -> Any:

@@ -10,18 +10,27 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "Alarm",
+    "Aside",
+    "Backward",
     "Calm",
+    "Clock",
     "Command",
     "Event",
+    "Functions",
+    "Gate",
     "GuiltySearch",
+    "Habits",
     "IslandSearch",
     "Log",
     "Look",
     "Made",
+    "Modules",
     "Monitor",
     "Pass",
     "Recording",
     "Ref",
+    "Shortcut",
+    "Tape",
     "__version__",
     "caller",
     "census",
@@ -33,6 +42,7 @@ __all__ = [
     "locale",
     "look",
     "main",
+    "merged",
     "outcomes",
     "parse",
     "plan",
@@ -71,6 +81,32 @@ class Alarm:
         """
 
 @final
+class Aside:
+    """
+    Stands in for a method that runs with recording off, and is told of an error if there was one, as `__exit__` is.
+    """
+    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
+    def __new__(cls, /, recorder: Recording, original: Any, raised: Any) -> Aside:
+        """
+        `raised(self, ...)` is called after `original` if that was told of an error.
+        """
+
+@final
+class Backward:
+    """
+    Stands in for `Tensor.backward`: the plain call of a finite loss without a frame of Python, all else handed to Python
+    before anything was done.
+    """
+    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
+    def __new__(cls, /, recorder: Recording, calm: Calm, original: Any, other: Any, loss: Any) -> Backward:
+        """
+        `other` is called instead of `original` for a pass that is not plain; `loss(event, roots)` is told of a loss that has
+        to be looked at, and may raise.
+        """
+
+@final
 class Calm:
     """
     The hooks before and after an optimizer's step.
@@ -78,10 +114,9 @@ class Calm:
     def __new__(
         cls,
         /,
-        recorder: Any,
+        recorder: Recording,
         monitor: Monitor,
-        step_of: Any,
-        stepped: Any,
+        clock: Clock,
         before: Any,
         after: Any,
         alarmed: Any,
@@ -89,8 +124,7 @@ class Calm:
     ) -> Calm:
         """
         `before` and `after` are the hooks for steps that are not calm, `alarmed(alarm, optimizer, loss)` is told of an alarm and
-        may raise, `step_of(optimizer)` tells the step, `stepped(optimizer)`
-        ends and tells it. A step is calm only while its gradients are below `vouched`.
+        may raise. A step is calm only while its gradients are below `vouched`.
         """
     def abandon(self, /) -> bool:
         """
@@ -142,12 +176,39 @@ class Calm:
         """
 
 @final
+class Clock:
+    """
+    Which step of the user's loop it is, with any number of optimizers.
+
+    Counts rounds of optimizer steps: a round ends when an optimizer steps that has stepped in it already, or when one of
+    its optimizers is gone. With one optimizer this is the number of completed steps; with a GAN's two, the number of
+    completed loop iterations.
+    """
+    def __new__(cls, /) -> Clock: ...
+    def completed(self, /) -> int:
+        """
+        Steps completed so far, a begun round counted.
+        """
+    def now(self, /) -> int:
+        """
+        The step that the program is in, when no optimizer is at work.
+        """
+    def step_of(self, /, optimizer: Any) -> int:
+        """
+        The step that `optimizer` is about to take.
+        """
+    def stepped(self, /, optimizer: Any) -> int:
+        """
+        `optimizer` has completed (or skipped) a step; returns which.
+        """
+
+@final
 class Command:
     """
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
     None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
@@ -168,6 +229,8 @@ class Command:
     def lang(self, /) -> str: ...
     @property
     def module(self, /) -> str | None: ...
+    @property
+    def nproc_per_node(self, /) -> int | None: ...
     @property
     def number(self, /) -> int: ...
     @property
@@ -260,6 +323,36 @@ class Event:
     def value(self, /, value: SupportsFloat | SupportsIndex | None) -> None: ...
 
 @final
+class Functions:
+    """
+    What a function mode calls: a function that is passed by, and one that only computes, without a frame of Python.
+    """
+    def __call__(
+        self, /, mode: Any, func: Any, types: Any, args: tuple | None = None, kwargs: dict | None = None
+    ) -> Any:
+        """
+        As `__torch_function__` of a mode.
+        """
+    def __new__(
+        cls, /, recorder: Recording, kinds: dict, skip: SupportsIndex, pure: SupportsIndex, other: Any, returned: Any
+    ) -> Functions:
+        """
+        `kinds` tells what a function is: `skip` is passed by, `pure` computes, and all else, what it does not know included, is
+        `other(func, types, args, kwargs)`. `returned(func, args, kwargs, result, pinned)` is told of results after backward;
+        `pinned` says that one has a graph.
+        """
+
+@final
+class Gate:
+    """
+    Stands in for a function or method: `other` at the top level of the program, `original` inside something opaque. With
+    `after_backward`, `other` only after a backward of the step, and before that `original` with recording off.
+    """
+    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
+    def __new__(cls, /, recorder: Recording, original: Any, other: Any, after_backward: bool = False) -> Gate: ...
+
+@final
 class GuiltySearch:
     """
     The search for the samples of a batch that make the step fail.
@@ -288,6 +381,39 @@ class GuiltySearch:
         `(samples, stand_in)`: the replay wanted next keeps `samples` and has copies of `stand_in` for all others. None when
         the search is over.
         """
+
+@disjoint_base
+class Habits:
+    """
+    What calls of an outermost module were seen to do, as far as every call asks.
+    """
+    def __new__(cls, /, root: Any) -> Habits: ...
+    def draws(self, /, training: Any) -> bool:
+        """
+        Whether the next call may draw random numbers from torch. Once it has, it always may; `looked` is told afterwards.
+
+        A module that begins to draw between two looks makes the replay of that step unfaithful, which is seen and mended by
+        a rerun; the state of all generators at every call would cost more than the rest of its recording.
+        """
+    def has_drawn(self, /, training: Any) -> bool:
+        """
+        Whether a call was seen to draw random numbers.
+        """
+    def looked(self, /, training: Any, drew: bool) -> None:
+        """
+        A call is over that might have drawn random numbers, and has or has not.
+        """
+    def root(self, /) -> Any | None:
+        """
+        The module; None when it is gone.
+        """
+    @property
+    def steady(self, /) -> bool:
+        """
+        Nothing was ever seen to change: there is nothing to copy before a call.
+        """
+    @steady.setter
+    def steady(self, /, steady: bool) -> None: ...
 
 @final
 class IslandSearch:
@@ -364,6 +490,10 @@ class Log:
     def path(self, /) -> str:
         """
         Path of the log file.
+        """
+    def skip(self, /, json: str) -> None:
+        """
+        Appends that an update was left out by a `GradScaler`. Raises as `trip` does.
         """
     def step(
         self,
@@ -464,6 +594,21 @@ class Made:
     def tensor(self, /) -> Any | None:
         """
         The tensor; None when it is gone.
+        """
+
+@final
+class Modules:
+    """
+    Calls of outermost modules: those of a module that only computes are recorded without a frame of Python.
+    """
+    def __call__(self, /, module: Any, args: tuple, kwargs: dict) -> Any: ...
+    def __new__(
+        cls, /, recorder: Recording, original: Any, other: Any, seen: Any, compiler: dict, is_compiling: Any
+    ) -> Modules:
+        """
+        `other(module, args, kwargs)` is called for a module that may change something, draw random numbers, or is watched by a
+        tracer; `seen(event, tensors, arguments)` is told of a call without a graph, and may raise. `compiler` is the
+        namespace of `torch.compiler`.
         """
 
 @final
@@ -598,18 +743,56 @@ class Recording:
 
     Counters are atomic and the rest is locked for a moment only: other threads of the program ask too.
     """
-    def __new__(cls, /, tape: Any, asks: dict) -> Recording:
+    def __new__(cls, /, asks: dict) -> Recording:
         """
-        `tape` is where events go. `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
+        `asks` are torch's answers by name: `tensor`, `parameter`, `atoms`, `flatten`, `pop`, `push`,
         `grad_enabled`, `inference`, `any_autocast`, `autocasts`, `saved_hooks`, `cpu_state`, `other_states`.
         """
-    def aside(self, /, function: Any, args: tuple) -> Any:
+    @property
+    def aliased(self, /) -> dict:
         """
-        Calls `function` with recording off.
+        Storage -> parameter whose `.data` was taken.
         """
+    @property
+    def backward_done(self, /) -> bool:
+        """
+        Whether there was a backward since the last step.
+        """
+    @backward_done.setter
+    def backward_done(self, /, done: bool) -> None: ...
+    @property
+    def backward_serial(self, /) -> int:
+        """
+        Of the last backward or grad event.
+        """
+    @backward_serial.setter
+    def backward_serial(self, /, serial: SupportsIndex) -> None: ...
+    @property
+    def backwards(self, /) -> int:
+        """
+        Backwards since the last step.
+        """
+    @backwards.setter
+    def backwards(self, /, backwards: SupportsIndex) -> None: ...
     def batch_places(self, /) -> list[tuple[int, int]]:
         """
         Which arguments the inputs of this step are, by slot: `(serial of the event, number among its tensors)`.
+        """
+    def boundary(self, /) -> None:
+        """
+        A step has ended: the tape starts anew. Tensors with a graph keep their events alive (GAN, PPO); leaves are state.
+        """
+    @property
+    def carries(self, /) -> list:
+        """
+        What is told before and after each backward: see `nanscope.course.Carry`.
+        """
+    @carries.setter
+    def carries(self, /, carries: list) -> None: ...
+    @property
+    def changed(self, /) -> list:
+        """
+        Buffers that module calls have changed since the last step.
         """
     @property
     def closed(self, /) -> bool: ...
@@ -625,7 +808,7 @@ class Recording:
         """
         `write` and `outputs` in one call, for a call that has returned `result`.
         """
-    def encode(self, /, value: Any, tape: Any | None) -> Any:
+    def encode(self, /, value: Any, tape: Tape | None) -> Any:
         """
         `value` with tensors that earlier events made as `Ref`s. Outside tensors are noted in `tape.held` when a tape is
         given, otherwise in the present tape's `read`.
@@ -646,9 +829,31 @@ class Recording:
         """
         A step has ended: tensors with a graph keep their events (GAN, PPO); the others, and leaves, are state now.
         """
+    @property
+    def in_backward(self, /) -> bool:
+        """
+        Whether backward is running.
+        """
+    @in_backward.setter
+    def in_backward(self, /, running: bool) -> None: ...
     def keep_inputs(self, /, keep: bool) -> None:
         """
         Whether the inputs of the coming steps are kept until each ends.
+        """
+    @property
+    def kept(self, /) -> bool:
+        """
+        Whether the present tape belongs to a trip.
+        """
+    @kept.setter
+    def kept(self, /, kept: bool) -> None: ...
+    def know(self, /, module: Any, habits: Habits) -> None:
+        """
+        Notes what calls of an outermost module were seen to do.
+        """
+    def known(self, /, module: Any) -> Habits | None:
+        """
+        What was noted of an outermost module with `know`; None if nothing was.
         """
     def leave(self, /, popped: bool) -> None:
         """
@@ -704,6 +909,11 @@ class Recording:
         The event that made `tensor` since the last step, or before it if `tensor` carries a graph.
         """
     @property
+    def roots(self, /) -> list:
+        """
+        Outermost modules that were called in this step.
+        """
+    @property
     def serial(self, /) -> int:
         """
         Number of events so far.
@@ -714,9 +924,14 @@ class Recording:
         Optimizer steps so far, those left out included.
         """
     @property
-    def tape(self, /) -> Any: ...
+    def tape(self, /) -> Tape: ...
     @tape.setter
-    def tape(self, /, tape: Any) -> None: ...
+    def tape(self, /, tape: Tape) -> None: ...
+    @property
+    def updated(self, /) -> list:
+        """
+        Parameters that the program itself has changed since backward.
+        """
     def write(self, /, event: Event, args: Any, kwargs: dict, pinned: bool) -> None:
         """
         Notes what was called: arguments are encoded into `event`, which goes on the tape if it is `pinned`. One that is
@@ -732,6 +947,64 @@ class Ref:
     def event(self, /) -> Event: ...
     @property
     def position(self, /) -> int: ...
+
+@final
+class Shortcut:
+    """
+    Stands in for `handle_torch_function`, through which torch hands a function written in Python to a mode, at a greater
+    cost than recording it: where ours is the only mode and no argument brings its own, ours is called at once.
+    """
+    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
+    def __new__(cls, /, functions: Functions, depth: Any, original: Any) -> Shortcut:
+        """
+        `depth()` tells how many modes there are.
+        """
+
+@final
+class Tape:
+    """
+    The events since the last optimizer step, and the outside tensors they read.
+
+    `held` maps `id(tensor)` to `(tensor, version when first read)` for pinned events, `read` to a weak reference for the
+    others; `originals` maps it to `(tensor, copy made before the first in-place change)`. `fresh` holds weak references to
+    outside tensors whose storage was not looked at yet, `storages` maps a storage to that of the outside tensor read
+    through it. `unsafe` lists reasons why a replay cannot be exact.
+    """
+    def __new__(cls, /) -> Tape:
+        """
+        A tape without events.
+        """
+    @property
+    def events(self, /) -> list: ...
+    @events.setter
+    def events(self, /, events: list) -> None: ...
+    @property
+    def fresh(self, /) -> list: ...
+    @fresh.setter
+    def fresh(self, /, fresh: list) -> None: ...
+    @property
+    def held(self, /) -> dict: ...
+    @held.setter
+    def held(self, /, held: dict) -> None: ...
+    @property
+    def originals(self, /) -> dict: ...
+    @originals.setter
+    def originals(self, /, originals: dict) -> None: ...
+    @property
+    def overflow(self, /) -> bool:
+        """
+        Whether there were more events than a tape takes.
+        """
+    @property
+    def read(self, /) -> dict: ...
+    @read.setter
+    def read(self, /, read: dict) -> None: ...
+    @property
+    def storages(self, /) -> dict: ...
+    @storages.setter
+    def storages(self, /, storages: dict) -> None: ...
+    @property
+    def unsafe(self, /) -> list: ...
 
 def caller() -> Any | None:
     """
@@ -810,6 +1083,13 @@ def main(argv: SupportsGetItem[int, str]) -> int:
     Executes any command but `run`, and returns the exit status.
 
     Raises `ValueError` for `run`, which only Python can do: see `parse`.
+    """
+
+def merged(folder: str | PathLike[str], lang: str = "en") -> str:
+    """
+    The report of all processes whose logs lie in `folder`, as JSON; its texts are in the language `lang`.
+
+    Raises `OSError` when there is no log that can be read, `ValueError` when there is no such language.
     """
 
 def outcomes(path: str | PathLike[str]) -> str:

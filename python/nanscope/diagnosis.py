@@ -18,6 +18,7 @@ from nanscope.outcomes import Diagnosed, Outcomes
 from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
 from nanscope.replay.phases import phases
+from nanscope.replay.places import place
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.tracer import Tracer
 from nanscope.replay.values import number
@@ -35,6 +36,11 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     names = Names(trip.roots, list(watcher.optimizers))
     if trip.alarm is not None:
         return over_steps(watcher, trip, names)
+    if trip.apart is not None:
+        plain = trip.plain()
+        if trip.place is not None:
+            plain["place"] = place(*trip.place, watcher.run_folder.info["cwd"])
+        return told(watcher, plain, unplayed(watcher, trip))
     if trip.ledger is not None:
         trip.ledger["history"] = watcher.course.history(trip.tape)
         return told(watcher, trip.plain(), trip.ledger)
@@ -59,11 +65,15 @@ def over_steps(watcher: Watcher, trip: Trip, names: Names) -> dict[str, Any]:
     """The report of an alarm: no operator is to blame, so there is no replay."""
     base = watcher.run_folder.info["cwd"]
     plain = watcher.course.trip(trip.alarm, trip.optimizer, names, trip.tape, base)
-    ledger = {
+    return told(watcher, plain, unplayed(watcher, trip))
+
+
+def unplayed(watcher: Watcher, trip: Trip) -> dict[str, Any]:
+    """The ledger of a step that is not run again."""
+    return {
         "entries": [], "events": 0, "operators": 0, "faithful": False, "method": "", "seconds": 0.0,
         "facts": facts(trip), "history": watcher.course.history(trip.tape),
     }  # fmt: skip
-    return told(watcher, plain, ledger)
 
 
 def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any], trip: Trip | None = None) -> dict[str, Any]:
@@ -161,6 +171,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
     player = None
     try:
         player = Player(trip.tape, trip.last, optimizers, scalers)
+        player.together = trip.together
         parameters = [*names.all_parameters(), *leaves(trip)]
         tracer.phases = phases(player.events, watcher.recorder.optimizers_seen is False)
         with progress(trip, lambda: tracer.operators):

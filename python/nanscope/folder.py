@@ -19,13 +19,21 @@ class Folder:
     """One run folder. Raises `OSError` on creation if it cannot be written."""
 
     def __init__(
-        self, out: str | None, script: str, argv: list[str], lang: str | None = None, module: bool = False
+        self,
+        out: str | None,
+        script: str,
+        argv: list[str],
+        lang: str | None = None,
+        module: bool = False,
+        part: tuple[int, int, str] | None = None,
     ) -> None:
+        """`part` is given for one rank of several, whose folder another process reports on: rank, number of ranks, and the
+        working directory that paths are relative to."""
         import torch
 
         if out is not None and not out.strip():
             raise FileNotFoundError(f"the run folder needs a name, got {out!r}")
-        self.path = os.path.join("nanscope-runs", _name(script)) if out is None else out
+        self.path = os.path.join("nanscope-runs", fresh(script)) if out is None else out
         self.lang = _core.locale() if lang is None else lang
         self.place = os.path.abspath(self.path)  # the program may change its working directory
         self.started = time.time_ns()
@@ -35,18 +43,20 @@ class Folder:
             "script": script,
             "module": module,
             "argv": argv,
-            "cwd": os.getcwd(),
+            "cwd": os.getcwd() if part is None else part[2],
             "python": platform.python_version(),
             "torch": torch.__version__,
             "nanscope": _core.__version__,
             "devices": _devices(torch),
-            "world_size": int(os.environ.get("WORLD_SIZE", "1") or 1),
-            "rank": int(os.environ.get("RANK", "0") or 0),
+            "world_size": 1 if part is None else part[1],
+            "rank": 0 if part is None else part[0],
             "pid": os.getpid(),
             "started_unix_nanos": self.started,
         }
         self.log: _core.Log | None = _core.Log(self.place, json.dumps(self.info))
         self.closing: dict[str, Any] = {}
+        self.is_part = part is not None
+        self.rank: int = self.info["rank"]
         self.warnings: list[str] = []
 
     def step(self, step: int, watch_nanos: int, loss: float | None, norm: float | None, largest: float | None,
@@ -67,7 +77,18 @@ class Folder:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.write(f"nanscope: {text}\n")
 
+    @property
+    def shared(self) -> str:
+        """Where the ranks of the job meet."""
+        return self.place
+
+    def joined(self, rank: int, world: int) -> None:
+        """The process is rank `rank` of `world`; the log keeps its name."""
+        self.rank = rank
+        self.info.update(world_size=world)
+
     def trip(self, trip: dict[str, Any]) -> None:
+        trip["rank"] = self.rank
         if self.log is not None:
             self._write(self.log.trip, json.dumps(trip))
 
@@ -85,18 +106,30 @@ class Folder:
             self._write(self.log.outcomes, text)
         return text
 
+    def skip(self, step: int, place: dict[str, Any] | None) -> None:
+        """A `GradScaler` has left an update out."""
+        if self.log is not None:
+            self._write(self.log.skip, json.dumps({"step": step, **({"place": place} if place else {})}))
+
     def note(self, text: str) -> None:
         self.warnings.append(text)
         if self.log is not None:
             self._write(self.log.note, text)
 
     def report(self, report: dict[str, Any]) -> None:
-        if self.log is not None:
+        if self.log is not None and not self.is_part:
             self._write(self.log.write_report, json.dumps(report))
 
     def report_after(self, report: dict[str, Any]) -> None:
         """Writes a report when the log is closed already."""
+        if self.is_part:
+            return
         self._write(functools.partial(_core.write_report, self.place), json.dumps(report))
+
+    def merged(self) -> dict[str, Any]:
+        """The report of all processes whose logs lie in the folder."""
+        found: dict[str, Any] = json.loads(_core.merged(self.place, self.lang))
+        return found
 
     def end(self, how: str, status: int | None, steps: int, watch_seconds: float) -> None:
         """The last record."""
@@ -128,7 +161,7 @@ class Folder:
         return _core.render(json.dumps(report), colour, folder=self.path, lang=self.lang)
 
 
-def _name(script: str) -> str:
+def fresh(script: str) -> str:
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", os.path.splitext(os.path.basename(script))[0]) or "run"
     base = f"{time.strftime('%Y%m%d-%H%M%S')}-{stem}"
     name, n = base, 1

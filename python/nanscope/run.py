@@ -23,6 +23,8 @@ class Refused(Exception):
 def run(command: Any) -> int:
     """Runs what `command` names. Returns the exit status: the script's own when nothing was found, 1 when something was,
     2 when nanscope could not start."""
+    if command.nproc_per_node is not None:
+        return launched(command)
     try:
         program = load(command.script, command.module, command.args)
         need_torch()
@@ -53,8 +55,11 @@ def watcher_of(command: Any) -> Any:
     """The watch, not begun yet. Raises `Refused` where there is no run folder."""
     from nanscope.again.process import Again
     from nanscope.again.spare import keep
+    from nanscope.distributed import job
+    from nanscope.folder import fresh
     from nanscope.watcher import Watcher
 
+    script, place = command.script or command.module, job.place()
     spec = {
         "script": command.script,
         "module": command.module,
@@ -62,21 +67,23 @@ def watcher_of(command: Any) -> Any:
         "cwd": os.getcwd(),
         "states": states(),
     }
-    again = Again(spec, keep())
+    again = None if place is not None else Again(spec, keep())
     try:
         return Watcher(
-            script=command.script or command.module,
+            script=script,
             argv=command.args,
             on_trip=command.on_trip,
-            out=command.out,
+            out=command.out if place is None else job.folder(command.out, os.path.join("nanscope-runs", fresh(script))),
             diagnose_first=command.diagnose_first,
             check=command.check,
             budget=command.budget,
             lang=command.lang,
             again=again,
+            part=None if place is None else (*place, os.getcwd()),
         )
     except OSError as error:
-        again.close()
+        if again is not None:
+            again.close()
         raise Refused(str(error)) from None
 
 
@@ -116,13 +123,46 @@ def watched(program: Program, watcher: Any, command: Any, json_path: str | None)
     except BaseException as raised:  # noqa: BLE001 - shown as Python shows it
         how, status, error = "raised", 1, raised
     flush()
+    if error is not None and watcher.children.stopped():
+        how, error = "stopped", None  # a rank has tripped, and the program was told that it is gone
     watcher.finish(how, status, error)
+    if watcher.let_down:
+        error = None
     if error is not None:
         program.print_traceback(error)
     if os.getpid() != process:  # a child that the program has forked: the watch is its parent's
         flush()
         return status
+    if watcher.run_folder.is_part:
+        from nanscope.distributed import job
+
+        ended = watcher.stopped or watcher.let_down
+        if not job.told_here(watcher):
+            # torch's launcher takes a failed rank for an error of its own to show.
+            return 1 if ended and not os.environ.get(job.LAUNCHED) else status
+        watcher.tell_all()
     return tell(watcher, command, json_path, status)
+
+
+def launched(command: Any) -> int:
+    """`--nproc-per-node`: the ranks are processes of their own; this one tells what they found."""
+    from nanscope import _core
+    from nanscope.distributed.launch import launch
+    from nanscope.folder import fresh
+
+    folder = command.out or os.path.join("nanscope-runs", fresh(command.script or command.module))
+    report, status = launch(command, folder)
+    if report is None:
+        return status or 2
+    found = report["verdict"] != "finite"
+    show(report, command.json)
+    if command.json != "-":
+        if found:
+            say(sys.stdout, _core.render(json.dumps(report), colour(command.color), folder=folder, lang=command.lang))
+        else:
+            say(sys.stderr, f"nanscope: {finished(report['run']['steps'], folder, command.lang)}\n")
+    flush()
+    return 1 if found else status
 
 
 def tell(watcher: Any, command: Any, json_path: str | None, status: int) -> int:
@@ -130,21 +170,35 @@ def tell(watcher: Any, command: Any, json_path: str | None, status: int) -> int:
     report = watcher.report
     if report is None:
         report = watcher.finite_report()
-    if json_path == "-":
-        say(sys.stdout, json.dumps(report, indent=2) + "\n")
-    else:
-        if json_path is not None:
-            try:
-                with open(json_path, "w", encoding="utf-8") as file:
-                    json.dump(report, file, indent=2)
-            except OSError as error:
-                say(sys.stderr, f"nanscope run: cannot write the report: {error}\n")
+    show(report, json_path)
+    if json_path != "-":
         if watcher.report is not None:
             say(sys.stdout, watcher.text(colour=colour(command.color)))
         else:
             say(sys.stderr, f"nanscope: {watcher.summary()}\n")
     flush()
     return status if watcher.report is None else 1
+
+
+def show(report: dict[str, Any], json_path: str | None) -> None:
+    """The report as JSON, where that was asked for."""
+    if json_path == "-":
+        say(sys.stdout, json.dumps(report, indent=2) + "\n")
+    elif json_path is not None:
+        try:
+            with open(json_path, "w", encoding="utf-8") as file:
+                json.dump(report, file, indent=2)
+        except OSError as error:
+            say(sys.stderr, f"nanscope run: cannot write the report: {error}\n")
+
+
+def finished(steps: int, folder: str, lang: str) -> str:
+    """One line for a run in which nothing was found."""
+    if lang == "ko":
+        what = "학습 스텝이 관찰되지 않았습니다" if steps == 0 else f"{steps}개 스텝, 발견된 문제가 없습니다"
+        return f"{what}; 실행 폴더: {folder}"
+    what = "no training step was seen" if steps == 0 else f"{steps} steps, nothing found"
+    return f"{what}; run folder {folder}"
 
 
 def colour(when: str) -> bool:

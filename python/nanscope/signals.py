@@ -75,7 +75,8 @@ def _elsewhere(tensors: list[Tensor]) -> tuple[Tensor | None, float, float]:
 
 
 def kind_of(tensor: Tensor) -> str:
-    """`nan`, `inf` or `finite`."""
+    """`nan`, `inf` or `finite`; of a tensor that is spread over ranks, what this one holds."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
     if bool(torch.isnan(tensor).any()):

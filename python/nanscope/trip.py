@@ -26,15 +26,20 @@ class Trip:
     origin: tuple[Event, int] | None = None  # what made `tensor`, where an event of the tape did
     alarm: Any = None  # _core.Alarm, where the trip is one: it shows over several steps
     ledger: dict[str, Any] | None = None  # of the replay that has shown the trip
+    apart: dict[str, Any] | None = None  # what ranks disagree about: `Apart` of the run folder
+    place: Any = None  # (code, instruction, line) of the program, where no operator is to blame
     roots: list[Any] = field(default_factory=list)
+    together: bool = False  # all ranks have tripped in this step, and run it again in step with each other
 
     def plain(self) -> dict[str, Any]:
         """As the run folder holds it."""
         from nanscope.replay.values import number
 
-        out: dict[str, Any] = {"step": self.step, "rank": 0, "where": self.signal or self.where, "kind": self.kind}
+        out: dict[str, Any] = {"step": self.step, "where": self.signal or self.where, "kind": self.kind}
         if self.name is not None:
             out["name"] = self.name
         if self.loss is not None:
             out["loss"] = number(self.loss)
+        if self.apart is not None:
+            out["apart"] = self.apart
         return out

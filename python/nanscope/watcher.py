@@ -18,6 +18,7 @@ from nanscope.audit import Audit
 from nanscope.capture import (
     autograd,
     calls,
+    collectives,
     data,
     functions,
     modules,
@@ -27,12 +28,18 @@ from nanscope.capture import (
     recomputed,
     saved,
     scaler,
+    swaps,
 )
 from nanscope.capture.event import Event, Tape
-from nanscope.capture.recorder import Recorder, flatten
+from nanscope.capture.recorder import Recorder, flatten, storage_id
 from nanscope.course import MAYBE_MEANT, Course
+from nanscope.distributed.children import Children
+from nanscope.distributed.peers import Peers
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
+from nanscope.replay import comm
+from nanscope.replay.names import Names
+from nanscope.replay.places import place as make_place
 from nanscope.stop import Stop
 from nanscope.trip import Trip
 
@@ -59,11 +66,13 @@ class Watcher:
         errand: Errand | None = None,
         check: int | None = 0,
         budget: float = 0.0,
+        part: tuple[int, int, str] | None = None,
     ) -> None:
         self.budget = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
         self.tried = False  # fixes for it
-        self.run_folder = Folder(out, script, argv, lang, module=again is not None and bool(again.spec["module"]))
+        module = again is not None and bool(again.spec["module"])
+        self.run_folder = Folder(out, script, argv, lang, module=module, part=part)
         self.folder = self.run_folder.path
         self.on_trip = on_trip
         self.left = diagnose_first
@@ -79,6 +88,13 @@ class Watcher:
         self.handled: Trip | None = None  # one that the program itself has stepped over
         self.diagnosing = False
         self.stopped = False
+        self.peers: Peers | None = None  # the other ranks of the job
+        self.let_down = False  # ended because another rank has tripped
+        # A fix is made in the running program by one process only.
+        alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
+        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
+        self.collectives = collectives.Pending()
+        self.collectives.noted = lambda: self.calm.forget()
         self.again = again  # how to run the program once more, where that is possible
         self.errand = errand  # what the program is being run again for
         self._device_loss: tuple[Event, Tensor] | None = None
@@ -103,6 +119,7 @@ class Watcher:
         self._uninstall: list[Any] = []
         self._warned: set[str] = set()
         self._trips = 0
+        self._finite: dict[str, Any] | None = None  # of all processes
         self.undiagnosed = 0  # trips after those that were to be diagnosed
         self._pid = os.getpid()
 
@@ -127,10 +144,13 @@ class Watcher:
             scaler.install(recorder, self),
             data.install(recorder),
             profiler.install(recorder, self._step_raised),
-            processes.install(recorder, self.process_started),
+            processes.install(recorder, self.children.hand_over),
+            collectives.install(recorder, self, self.collectives),
+            swaps.install(recorder),
             recomputed.install(recorder, self.audit.seen),
         ]
         os.register_at_fork(after_in_child=self._in_child)
+        self.joined()
         if self.errand is not None:
             self.errand.at_step(self, 0)
 
@@ -185,9 +205,15 @@ class Watcher:
                 )
         return False
 
-    def process_started(self, name: str) -> None:
-        """The program has started a process of its own."""
-        self.warn(f"the program started a process ({name}) that is not watched; only this process is")
+    def joined(self) -> None:
+        """The process may have become one of several ranks."""
+        if not comm.ranks() or self.peers is not None:
+            return
+        distributed = torch.distributed
+        started = self.children.folders
+        shared = started[-1] if started else self.run_folder.shared
+        self.peers = Peers(shared, distributed.get_rank(), distributed.get_world_size())
+        self.run_folder.joined(distributed.get_rank(), distributed.get_world_size())
 
     def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
         """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
@@ -266,6 +292,8 @@ class Watcher:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
             trip = self.audit(self, optimizer)
+        if trip is None and self.collectives.works:
+            trip = self._unfinished(optimizer)
         if trip is not None:
             self.calm.spent(time.perf_counter_ns() - start)
             trip.optimizer = optimizer
@@ -285,6 +313,25 @@ class Watcher:
             recorder.tell(recorder.event("step", optimizer), (), {})
         self.calm.spent(time.perf_counter_ns() - start)
         return False
+
+    def _unfinished(self, optimizer: Any) -> Trip | None:
+        """The optimizer is about to read gradients whose collective is not over."""
+        started = self.collectives.unfinished()
+        owners = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        first = {storage_id(t): s for s in reversed(started) for t in s.tensors}
+        late = [p for p in owners if storage_id(p.grad) in first]
+        if not late:
+            return None
+        names = Names(self.recorder.roots, [optimizer])
+        trip = Trip(
+            self.clock.step_of(optimizer), "rank", "finite", self._keep_tape(), None, None, self.calm.loss, optimizer
+        )
+        trip.apart = {
+            "kind": "unfinished", "op": f"{first[storage_id(late[0].grad)].op}.default", "count": len(late), "of": len(owners),
+            "names": [names.of(p) or "a parameter" for p in late],
+        }  # fmt: skip
+        trip.place = first[storage_id(late[0].grad)].place
+        return trip
 
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
@@ -323,6 +370,9 @@ class Watcher:
             return
         start = time.perf_counter_ns()
         step = self.clock.step_of(optimizer)
+        if self.peers is not None:
+            called = _core.caller()
+            self.run_folder.skip(step, None if called is None else make_place(*called, self.run_folder.info["cwd"]))
         trip, self.pending = self.pending, None
         trip = trip or self._bad_buffer(optimizer)
         if trip is not None:
@@ -555,6 +605,16 @@ class Watcher:
             self.diagnosing = True
             popped = self.recorder.enter()
             try:
+                if self.peers is not None and (trip.apart or trip.alarm):
+                    self.peers.announce(trip.step)
+                elif self.peers is not None and comm.ranks():
+                    # A tensor function talks to nobody; ranks may differ in those.
+                    calls = [
+                        f"{event.kind} {getattr(event.target, '__name__', type(event.target).__name__)}"
+                        for event in trip.tape.events if event.kind != "function"
+                    ]  # fmt: skip
+                    each = self.run_folder.seconds() / max(self.clock.completed(), 1)
+                    trip.together = self.peers.meet(trip.step, calls, each)
                 if self.errand is not None:
                     self.errand.tripped(self, trip)
                 else:
@@ -596,7 +656,10 @@ class Watcher:
     def finish(self, how: str, status: int | None = None, error: BaseException | None = None) -> None:
         """Confirms what is still open, removes capture, closes the run folder."""
         try:
-            if how != "stopped" and not self._trips and os.getpid() == self._pid:
+            self.let_down = how != "stopped" and not self._trips and error is not None and self._others_tripped()
+            if self.let_down:
+                how = "stopped"
+            elif how != "stopped" and not self._trips and os.getpid() == self._pid:
                 self._confirm_open(error)
         except Stop:
             how = "stopped"
@@ -614,6 +677,26 @@ class Watcher:
                 self.run_folder.report_after(self.report)
             if self.report is None and os.getpid() == self._pid:
                 self.run_folder.report_after(self.finite_report())
+            if self.peers is not None and how == "stopped" and os.getpid() == self._pid:
+                self.peers.leave()
+            if self.children.any() and os.getpid() == self._pid:
+                self._gather()
+
+    def _others_tripped(self) -> bool:
+        return self.peers is not None and bool(self.peers.others_tripped())
+
+    def _gather(self) -> None:
+        """One report of this process and of all that it has started."""
+        self.children.close()
+        self.tell_all()
+
+    def tell_all(self) -> None:
+        """The report is that of all processes from now on."""
+        merged = self.run_folder.merged()
+        self.run_folder.is_part = False  # of the whole, this process writes it
+        self.run_folder.report_after(merged)
+        self.report = None if merged["verdict"] == "finite" else merged
+        self._finite = merged
 
     def proved(self) -> bool:
         """Runs the program with fixes for the first trip, where that is possible; the report then tells of them. Returns whether
@@ -700,6 +783,8 @@ class Watcher:
         """The report of a run in which nothing was found."""
         import json
 
+        if self._finite is not None:
+            return self._finite
         folder = self.run_folder
         report: dict[str, Any] = json.loads(
             _core.diagnose(json.dumps(folder.info), None, None, json.dumps(folder.closing))
@@ -708,12 +793,10 @@ class Watcher:
 
     def summary(self) -> str:
         """One line for a run in which nothing was found."""
-        steps = self.clock.completed()
-        if self.run_folder.lang == "ko":
-            what = "학습 스텝이 관찰되지 않았습니다" if steps == 0 else f"{steps}개 스텝, 발견된 문제가 없습니다"
-            return f"{what}; 실행 폴더: {self.folder}"
-        what = "no training step was seen" if steps == 0 else f"{steps} steps, nothing found"
-        return f"{what}; run folder {self.folder}"
+        from nanscope.run import finished
+
+        steps = self.clock.completed() if self._finite is None else self._finite["run"]["steps"]
+        return finished(steps, self.folder, self.run_folder.lang)
 
     def text(self, colour: bool) -> str:
         """The report for a terminal."""

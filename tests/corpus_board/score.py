@@ -30,6 +30,7 @@ class Score:
     op: bool | None = None
     cause: bool | None = None
     fix: bool | None = None
+    rank: bool | None = None
     said: str = ""
     fixes: tuple[Tried, ...] = ()
     fix_id: str = ""
@@ -39,9 +40,8 @@ def score(case: Case, report: dict[str, Any] | None, tried: list[dict[str, Any]]
     """The score of one faulty program; `tried` are the fixes that were run, in that order."""
     truth = case.truth
     if report is None or report["verdict"] == "finite":
-        return Score(
-            False, False, False, False if truth.get("line_scored") else None, False, False, False, "nothing found"
-        )
+        line = False if truth.get("line_scored") else None
+        return Score(False, False, False, line, False, False, False, _rank(truth, None), "nothing found")
     origin = report.get("origin", {})
     phases = {truth["phase"], *(truth.get("phase_accept") or [])}
     listed = [*truth["lines"], *truth.get("cause_lines", [])]
@@ -70,9 +70,15 @@ def score(case: Case, report: dict[str, Any] | None, tried: list[dict[str, Any]]
             )
             for one in tried
         ),
+        rank=_rank(truth, origin.get("rank")),
         said=f"{origin.get('phase')} {origin.get('op', '')} {origin.get('node', '')} :{line} step {step} {first} "
         f"{'' if report.get('replay', {'faithful': True})['faithful'] else 'UNFAITHFUL'} {fix.get('id', '')}",
     )
+
+
+def _rank(truth: dict[str, Any], found: int | None) -> bool | None:
+    """Scored where one rank is to blame."""
+    return found == truth["rank"] if "rank" in truth else None
 
 
 def _op(wanted: str | None, origin: dict[str, Any]) -> bool | None:

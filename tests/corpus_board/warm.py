@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 240  # programs of ranks import torch in every process
 
 
 def warm() -> None:

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 /// A command line, understood.
 ///
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-/// its own; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+/// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
 /// None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
@@ -23,14 +23,27 @@ pub(crate) struct Command {
     check: Option<u32>,
     budget: u32,
     number: usize,
+    nproc_per_node: Option<u32>,
     color: &'static str,
     lang: &'static str,
 }
 
 impl Command {
     fn run(options: RunOptions) -> Self {
-        let RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, budget, color, lang } =
-            options;
+        let RunOptions {
+            script,
+            module,
+            args,
+            on_trip,
+            json,
+            out,
+            diagnose_first,
+            check,
+            budget,
+            nproc_per_node,
+            color,
+            lang,
+        } = options;
         let check = check.every();
         let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
         Command {
@@ -46,6 +59,7 @@ impl Command {
             check,
             budget,
             number: 0,
+            nproc_per_node,
             color,
             lang,
         }
@@ -77,6 +91,7 @@ impl Command {
             check: None,
             budget: 0,
             number: 0,
+            nproc_per_node: None,
             color: Color::default().as_str(),
             lang: Lang::default().as_str(),
         }

@@ -73,3 +73,14 @@ pub(crate) fn render(
 pub(crate) fn write_report(folder: &str, report: &str) -> PyResult<()> {
     nanscope_trace::write_report(std::path::Path::new(folder), report).map_err(crate::log::raised)
 }
+
+/// The report of all processes whose logs lie in `folder`, as JSON; its texts are in the language `lang`.
+///
+/// Raises `OSError` when there is no log that can be read, `ValueError` when there is no such language.
+#[pyfunction]
+#[pyo3(signature = (folder, lang="en"))]
+pub(crate) fn merged(py: Python<'_>, folder: std::path::PathBuf, lang: &str) -> PyResult<String> {
+    let lang = self::lang(lang)?;
+    let found = py.detach(|| nanscope_cli::merged(&folder, lang)).map_err(crate::log::raised)?;
+    Ok(json::render(&found))
+}

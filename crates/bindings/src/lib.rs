@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use super::clock::Clock;
     #[pymodule_export]
-    use super::diagnose::{diagnose, render, write_report};
+    use super::diagnose::{diagnose, merged, render, write_report};
     #[pymodule_export]
     use super::experiments::{GuiltySearch, IslandSearch, plan};
     #[pymodule_export]

@@ -76,6 +76,11 @@ impl Log {
         self.append(py, Kind::Outcomes, json)
     }
 
+    /// Appends that an update was left out by a `GradScaler`. Raises as `trip` does.
+    fn skip(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.append(py, Kind::Skip, json)
+    }
+
     /// Appends the end of the run and waits for the disk. Raises as `trip` does.
     fn end(&self, py: Python<'_>, json: &str) -> PyResult<()> {
         self.append(py, Kind::End, json)

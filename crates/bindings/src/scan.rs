@@ -228,6 +228,8 @@ impl Memory {
         if address == 0 && elements > 0 {
             return Ok(None);
         }
+        // A wrapper (DTensor) has no memory of its own, and its address is its offset: this raises.
+        tensor.call_method0(intern!(py, "untyped_storage"))?.call_method0(intern!(py, "data_ptr"))?;
         let extent = if elements == 0 || tensor.call_method0(intern!(py, "is_contiguous"))?.extract::<bool>()? {
             Extent::Contiguous(elements)
         } else {

@@ -26,8 +26,9 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show what was found in a run, from its run folder alone
     Explain {
-        /// The run folder
-        run: PathBuf,
+        /// The run folder; of a run whose ranks wrote into several, all of them
+        #[arg(required = true, value_name = "RUN")]
+        run: Vec<PathBuf>,
         /// Form of the report
         #[arg(long, default_value = "text", value_parser = nanscope_report::Format::NAMES)]
         format: String,
@@ -88,6 +89,9 @@ pub(crate) struct RunArgs {
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) budget: u32,
+    /// Start so many ranks of the script on this machine, as torchrun does, and watch them all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) nproc_per_node: Option<u32>,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
     /// Run a module by name, as python -m does
     #[arg(short = 'm')]

@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nanscope_report::{Format, Options, render};
 use nanscope_trace::{Run, schema::Report};
@@ -6,30 +6,53 @@ use nanscope_trace::{Run, schema::Report};
 use crate::{Color, Lang, knowledge, output, recorded};
 
 /// Shows what was found in a run.
-pub(crate) fn explain(folder: &Path, format: Format, color: Color, lang: Lang) -> anyhow::Result<()> {
-    let run = Run::open(folder)?;
+pub(crate) fn explain(folders: &[PathBuf], format: Format, color: Color, lang: Lang) -> anyhow::Result<()> {
+    let run = match folders {
+        [one] => Run::open(one)?,
+        several => Run::gather(several)?,
+    };
     let options = Options {
         colour: color.on_stdout(),
         width: std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()),
-        folder: Some(folder.display().to_string()),
+        folder: folders.first().map(|folder| folder.display().to_string()),
     };
     output::write(&render(&report(&run, lang), format, &options, lang))
 }
 
+/// The report of all processes whose logs lie in a folder.
+///
+/// # Errors
+/// As [`Run::open`].
+pub fn merged(folder: &Path, lang: Lang) -> Result<Report, nanscope_trace::Error> {
+    let mut run = Run::open(folder)?;
+    // What lies there was written by one process about itself.
+    run.report = None;
+    Ok(report(&run, lang))
+}
+
 /// The best that the folder can tell: diagnosed anew, as it was reported, or from the steps alone.
 pub(crate) fn report(run: &Run, lang: Lang) -> Report {
-    let mut report = match (knowledge::diagnose(run, lang), &run.report) {
-        (Some(anew), Some(old)) if run.logs.iter().all(|log| log.outcomes.is_empty()) => with_trials(anew, old),
-        (Some(anew), _) => anew,
-        (None, Some(old)) => old.clone(),
-        (None, None) => recorded::report(run, lang),
-    };
+    let mut report = if run.parts().len() > 1 { of_ranks(run, lang) } else { of_one(run, lang) };
     for problem in run.problems() {
         if !report.warnings.contains(&problem) {
             report.warnings.push(problem);
         }
     }
     report
+}
+
+fn of_ranks(run: &Run, lang: Lang) -> Report {
+    let found = knowledge::merged(run, lang).or_else(|| knowledge::finite(run));
+    found.unwrap_or_else(|| recorded::report(run, lang))
+}
+
+fn of_one(run: &Run, lang: Lang) -> Report {
+    match (knowledge::diagnose(run, lang), &run.report) {
+        (Some(anew), Some(old)) if run.logs.iter().all(|log| log.outcomes.is_empty()) => with_trials(anew, old),
+        (Some(anew), _) => anew,
+        (None, Some(old)) => old.clone(),
+        (None, None) => recorded::report(run, lang),
+    }
 }
 
 /// What only the run itself could try, from the report of a version that kept it nowhere else.

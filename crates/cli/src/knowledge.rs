@@ -1,5 +1,6 @@
 //! The one file that knows nanscope-diagnose.
 
+use nanscope_diagnose::Part;
 use nanscope_lang::Lang;
 use nanscope_trace::{
     Run,
@@ -23,6 +24,38 @@ pub(crate) fn diagnose(run: &Run, lang: Lang) -> Option<Report> {
     if let Some(outcomes) = log.outcomes.iter().rfind(|outcomes| outcomes.step == trip.step) {
         nanscope_diagnose::tried(&mut report, outcomes, lang);
     }
+    Some(report)
+}
+
+/// The report of all ranks of a run, in a language. None where none has tripped or no step was run again.
+pub(crate) fn merged(run: &Run, lang: Lang) -> Option<Report> {
+    let unknown = RunInfo::default();
+    let parts: Vec<Part> = run
+        .parts()
+        .into_iter()
+        .map(|(group, log)| Part {
+            group,
+            info: log.info.as_ref().unwrap_or(&unknown),
+            steps: &log.steps,
+            trip: log.trips.first(),
+            ledger: log.ledgers.first(),
+            outcomes: log.outcomes.first(),
+            skips: &log.skips,
+            end: log.end.as_ref(),
+        })
+        .collect();
+    nanscope_diagnose::merged(&parts, lang)
+}
+
+/// The report of a run of several ranks in which nothing was found. None where one of them did not end.
+pub(crate) fn finite(run: &Run) -> Option<Report> {
+    let parts = run.parts();
+    if parts.iter().any(|(_, log)| log.end.is_none() || !log.trips.is_empty()) {
+        return None;
+    }
+    let (_, longest) = parts.iter().max_by_key(|(_, log)| log.steps.len())?;
+    let mut report = nanscope_diagnose::finite(longest.info.as_ref()?, &longest.steps, longest.end.as_ref());
+    report.run.world_size = report.run.world_size.max(parts.len() as u32);
     Some(report)
 }
 

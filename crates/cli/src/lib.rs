@@ -21,6 +21,7 @@ mod run;
 mod trend;
 
 pub use color::Color;
+pub use explain::merged;
 pub use fix::{choose, read};
 pub use locale::locale;
 pub use nanscope_lang::Lang;

@@ -38,7 +38,7 @@ pub struct ProveOptions {
 #[allow(missing_docs)]
 pub enum Task {
     Explain {
-        run: PathBuf,
+        run: Vec<PathBuf>,
         format: Format,
         color: Color,
         lang: Lang,
@@ -102,11 +102,24 @@ const NO_SCRIPT: &str =
 
 /// None when neither a script nor a module was given.
 fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
-    let RunArgs { on_trip, heal, json, out, diagnose_first, check, budget, module, command } = run;
+    let RunArgs { on_trip, heal, json, out, diagnose_first, check, budget, nproc_per_node, module, command } = run;
     let mut command = command.into_iter();
     let target = command.next().filter(|name| !name.is_empty())?;
     let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
     let args = command.collect();
     let on_trip = if heal { OnTrip::Heal } else { on_trip };
-    Some(RunOptions { script, module, args, on_trip, json, out, diagnose_first, check, budget, color, lang })
+    Some(RunOptions {
+        script,
+        module,
+        args,
+        on_trip,
+        json,
+        out,
+        diagnose_first,
+        check,
+        budget,
+        nproc_per_node,
+        color,
+        lang,
+    })
 }

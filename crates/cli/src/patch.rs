@@ -62,11 +62,10 @@ fn parts(diff: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = diff.match_indices("--- a/").map(|(at, _)| at).collect();
     // Within a hunk every line begins with a blank, `+`, `-` or `\`: a removed line `-- a/` is no header without `+++` below.
     starts.retain(|&at| {
-        let header = (at == 0 || diff.as_bytes()[at - 1] == b'\n')
+        (at == 0 || diff.as_bytes()[at - 1] == b'\n')
             .then(|| diff[at..].split_once('\n'))
             .flatten()
-            .is_some_and(|(_, rest)| rest.starts_with("+++ b/"));
-        header
+            .is_some_and(|(_, rest)| rest.starts_with("+++ b/"))
     });
     let ends = starts.iter().skip(1).copied().chain([diff.len()]);
     starts.iter().zip(ends).map(|(&start, end)| &diff[start..end]).collect()

@@ -52,6 +52,7 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
         experiments: vec![],
         island: None,
         fixes: vec![],
+        ranks: vec![],
         warnings,
     }
 }

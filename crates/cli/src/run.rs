@@ -86,6 +86,8 @@ pub struct RunOptions {
     pub check: Check,
     /// Seconds for experiments and proofs after a trip.
     pub budget: u32,
+    /// Ranks to start on this machine; None for the script alone.
+    pub nproc_per_node: Option<u32>,
     /// When to write colour.
     pub color: Color,
     /// Language of the report.

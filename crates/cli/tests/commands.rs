@@ -45,7 +45,19 @@ fn killed(folder: &Path) -> Writer {
 
 fn trip(entry: Option<usize>) -> Trip {
     let (where_, kind) = (Where::Loss, "nan".to_owned());
-    Trip { step: 5, rank: 0, where_, name: None, kind, loss: None, entry, also: vec![], alarm: None, place: None }
+    Trip {
+        step: 5,
+        rank: 0,
+        where_,
+        name: None,
+        kind,
+        loss: None,
+        entry,
+        also: vec![],
+        alarm: None,
+        place: None,
+        apart: None,
+    }
 }
 
 #[test]
@@ -114,6 +126,7 @@ fn a_run_is_diagnosed_again_in_the_language_asked_for() {
         scalars: BTreeMap::new(),
         reference: None,
         drift: None,
+        comm: None,
     };
     writer.trip(&trip(Some(0))).unwrap();
     writer.ledger(&Ledger { entries: vec![entry], faithful: true, ..Ledger::default() }).unwrap();

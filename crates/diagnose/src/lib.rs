@@ -3,6 +3,7 @@
 //! Invariants: no IO, no clock, no framework. The same ledger always gives the same report, so that a run folder can be
 //! diagnosed again on any machine.
 
+mod batches;
 mod case;
 mod chain;
 mod course;
@@ -12,6 +13,7 @@ mod locate;
 mod meant;
 pub mod monitor;
 mod outcomes;
+mod ranks;
 mod report;
 pub mod rules;
 mod text;
@@ -21,5 +23,6 @@ pub use course::Course;
 pub use locate::{Birth, Located, locate};
 pub use monitor::{Input, Monitor, Signals};
 pub use outcomes::tried;
+pub use ranks::{Part, merged};
 pub use report::{finite, report, verdict};
 pub use rules::{Finding, Rule};

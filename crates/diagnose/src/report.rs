@@ -2,8 +2,8 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    AlarmKind, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report, RunInfo,
-    RunSummary, StepRecord, Trip, Verdict, Where,
+    AlarmKind, ApartKind, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report,
+    RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -25,7 +25,8 @@ pub fn report(
 ) -> Report {
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located = if over_steps || trip.where_ == Where::Recompute { None } else { locate(ledger, trip) };
+    let located =
+        if over_steps || matches!(trip.where_, Where::Recompute | Where::Rank) { None } else { locate(ledger, trip) };
     let mut report = empty(info, steps, end);
     report.verdict = verdict(trip);
     report.trip = Some(trip.into());
@@ -49,7 +50,8 @@ pub fn report(
         report.chain = chain::links(case);
         report.digits = digits::curve(case);
     } else {
-        report.origin = over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip));
+        report.origin =
+            over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip)).or_else(|| apart_origin(trip));
     }
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
@@ -116,6 +118,35 @@ fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     })
 }
 
+/// Where ranks came to disagree.
+fn apart_origin(trip: &Trip) -> Option<Origin> {
+    let apart = trip.apart.as_ref()?;
+    Some(Origin {
+        phase: match apart.kind {
+            ApartKind::Unfinished => Phase::Comm,
+            ApartKind::Skipped | ApartKind::Parameters => Phase::Optimizer,
+        },
+        rank: trip.rank,
+        step: trip.step,
+        op: Some(apart.op.clone()),
+        entry: None,
+        node: None,
+        place: trip.place.clone(),
+        module: None,
+        dtype: None,
+        device: None,
+        kind: "finite".to_owned(),
+        bad: apart.count,
+        of: apart.of,
+        first_index: None,
+        tensor: apart.names.first().cloned(),
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
 /// What a trip means for the run.
 pub fn verdict(trip: &Trip) -> Verdict {
     match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
@@ -157,6 +188,7 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
         experiments: vec![],
         island: None,
         fixes: vec![],
+        ranks: vec![],
         warnings: end.map(|end| end.warnings.clone()).unwrap_or_default(),
     }
 }

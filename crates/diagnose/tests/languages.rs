@@ -53,7 +53,7 @@ fn backward(node: &str, forward: Value) -> Value {
 fn diagnosed(entries: &[Value], facts: &Value, lang: Lang) -> Report {
     let mut facts = facts.clone();
     let (alarm, history) = (facts["alarm"].take(), facts.get("history").filter(|history| history.is_object()).cloned());
-    let parity = facts["parity"].take();
+    let (parity, apart) = (facts["parity"].take(), facts["apart"].take());
     let numbered = entries.iter().enumerate().map(|(index, entry)| with(entry.clone(), json!({"index": index})));
     let ledger = json!({
         "entries": numbered.collect::<Vec<_>>(), "events": 1, "operators": entries.len(), "faithful": true,
@@ -62,6 +62,7 @@ fn diagnosed(entries: &[Value], facts: &Value, lang: Lang) -> Report {
     let mut trip = json!({"step": 0, "rank": 0, "where": "gradient", "kind": "nan", "loss": 0.5});
     match alarm {
         Value::Null if parity.is_object() => trip["where"] = "recompute".into(),
+        Value::Null if apart.is_object() => (trip["where"], trip["apart"]) = ("rank".into(), apart),
         Value::Null => trip["entry"] = (entries.len() - 1).into(),
         alarm => trip["alarm"] = alarm,
     }
@@ -92,7 +93,32 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
     let place = json!({"file": "model.py", "line": 3, "function": "build"});
     let history: Vec<Value> = (0..6).map(|step| json!({"step": step, "grad_norm": 10f64.powi(2 * step)})).collect();
     let masked = || entry("masked_fill", vec![x()], out(NEGINF), json!({"scalars": {"value": "-inf"}}));
+    let parts = json!([{"rank": 0, "counts": {"max_abs": 40000}}, {"rank": 1, "counts": {"max_abs": 41000}}]);
+    let comm = json!({"kind": "allreduce", "reduction": "sum", "world": 2, "rank": 0, "live": true, "parts": parts});
+    let sum = json!({"dtype": "float64", "finite": true, "largest": 81000.0});
+    let apart = |kind: &str, more: Value| json!({"apart": with(json!({"kind": kind, "op": "c10d.allreduce_.default", "names": ["a", "b"], "count": 2, "of": 5}), more)});
     vec![
+        (
+            "collective-overflow",
+            vec![entry(
+                "mul",
+                vec![half(x())],
+                half(out(INF)),
+                json!({"phase": "comm", "comm": comm, "reference": sum}),
+            )],
+            none(),
+        ),
+        ("rank-divergence", vec![], apart("unfinished", none())),
+        ("rank-divergence", vec![], apart("parameters", none())),
+        (
+            "rank-divergence",
+            vec![],
+            apart(
+                "skipped",
+                json!({"ranks": [
+                {"rank": 0, "skipped": true, "scale": 8192}, {"rank": 1, "skipped": false, "scale": 16384}]}),
+            ),
+        ),
         (
             "dead-units",
             vec![],

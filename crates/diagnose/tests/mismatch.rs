@@ -47,6 +47,7 @@ fn shown(name: &str, ledger: &Ledger, line: u32) {
         also: vec![],
         alarm: None,
         place: None,
+        apart: None,
     };
     let english = report(&RunInfo::default(), &[], &trip, ledger, None, Lang::En);
     assert_eq!((english.verdict, &english.causes[0].id[..]), (Verdict::Mismatch, "recompute-mismatch"));

@@ -36,13 +36,15 @@ pub enum Kind {
     Note = 6,
     /// [`crate::Outcomes`] as JSON.
     Outcomes = 7,
+    /// [`crate::Skip`] as JSON.
+    Skip = 8,
 }
 
 impl Kind {
     /// The kind with this number, if this version knows it.
     pub fn from_byte(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [RunInfo, Step, Trip, Ledger, End, Note, Outcomes].into_iter().find(|kind| *kind as u8 == byte)
+        [RunInfo, Step, Trip, Ledger, End, Note, Outcomes, Skip].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FILE_HEADER, FRAME_HEADER, Kind};
-use crate::schema::{End, Ledger, Note, Outcomes, RunInfo, StepRecord, Trip};
+use crate::schema::{End, Ledger, Note, Outcomes, RunInfo, Skip, StepRecord, Trip};
 use crate::{Error, step};
 
 /// The log of one rank, as far as it is whole.
@@ -23,6 +23,8 @@ pub struct Log {
     pub ledgers: Vec<Ledger>,
     /// What was tried after a diagnosis, in the order written.
     pub outcomes: Vec<Outcomes>,
+    /// Updates that a `GradScaler` has left out, in the order written; of ranks of a job only.
+    pub skips: Vec<Skip>,
     /// Absent when the run was killed or goes on.
     pub end: Option<End>,
     /// Warnings, in the order written.
@@ -112,6 +114,7 @@ impl Log {
             Some(Kind::Ledger) => json(payload).map(|ledger| self.ledgers.push(ledger)),
             Some(Kind::End) => json(payload).map(|end| self.end = Some(end)),
             Some(Kind::Outcomes) => json(payload).map(|outcomes| self.outcomes.push(outcomes)),
+            Some(Kind::Skip) => json(payload).map(|skip| self.skips.push(skip)),
             Some(Kind::Note) => json(payload).map(|Note { text }| self.notes.push(text)),
             None => Err("expected a kind that this version knows, got a later one".to_owned()),
         };

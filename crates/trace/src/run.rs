@@ -9,7 +9,7 @@ use crate::{Error, Log, REPORT_FILE};
 pub struct Run {
     /// The folder.
     pub dir: PathBuf,
-    /// Logs by rank, lowest first; at least one.
+    /// Logs by rank, lowest first; at least one. Those of processes that the program has started come after its own.
     pub logs: Vec<Log>,
     /// Absent when none was written or it cannot be read; then [`Run::problems`] says why.
     pub report: Option<Report>,
@@ -22,9 +22,33 @@ impl Run {
     /// # Errors
     /// [`Error::NotRun`] for a folder without a log; that of [`Log::read`] when no log can be read.
     pub fn open(dir: &Path) -> Result<Run, Error> {
+        let mut run = Run::read(dir, log_paths(dir)?)?;
+        let path = dir.join(REPORT_FILE);
+        if path.exists() {
+            match read_report(&path) {
+                Ok(report) => run.report = Some(report),
+                Err(reason) => run.unread.push(format!("{}: {reason}", path.display())),
+            }
+        }
+        Ok(run)
+    }
+
+    /// Reads the parts of one run that were gathered from several folders; what each has reported by itself is left out.
+    ///
+    /// # Errors
+    /// As [`Run::open`], of the first folder that is none.
+    pub fn gather(dirs: &[PathBuf]) -> Result<Run, Error> {
+        let mut paths = Vec::new();
+        for dir in dirs {
+            paths.extend(log_paths(dir)?);
+        }
+        Run::read(&dirs[0], paths)
+    }
+
+    fn read(dir: &Path, paths: Vec<PathBuf>) -> Result<Run, Error> {
         let mut run = Run { dir: dir.to_owned(), ..Run::default() };
         let mut first_error = None;
-        for path in log_paths(dir)? {
+        for path in paths {
             match Log::read(&path) {
                 Ok(log) => run.logs.push(log),
                 Err(error) => {
@@ -36,14 +60,18 @@ impl Run {
         if let (true, Some(error)) = (run.logs.is_empty(), first_error) {
             return Err(error);
         }
-        let path = dir.join(REPORT_FILE);
-        if path.exists() {
-            match read_report(&path) {
-                Ok(report) => run.report = Some(report),
-                Err(reason) => run.unread.push(format!("{}: {reason}", path.display())),
-            }
-        }
         Ok(run)
+    }
+
+    /// The logs of processes that took part, each with the number of its group: ranks that ran at the same time. A process
+    /// that only started others is left out.
+    pub fn parts(&self) -> Vec<(usize, &Log)> {
+        let nested = |log: &Log| log.path.parent().and_then(group_of);
+        let any_nested = self.logs.iter().any(|log| nested(log).is_some());
+        let took_part =
+            |log: &&Log| nested(log).is_some() || !any_nested || !log.steps.is_empty() || !log.trips.is_empty();
+        // The process itself may be one of the first ranks that it has started.
+        self.logs.iter().filter(took_part).map(|log| (nested(log).unwrap_or(1), log)).collect()
     }
 
     /// What is known of the run, by its lowest rank that says so.
@@ -79,7 +107,7 @@ impl Run {
     }
 }
 
-/// The files `rank-N.log` of a folder, by N.
+/// The files `rank-N.log` of a folder and of the folders `ranks`, `ranks-2`, ... in it, by group and N.
 fn log_paths(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let none = |got| Error::NotRun { path: dir.to_owned(), got };
     let failed = |source| Error::Read { path: dir.to_owned(), source };
@@ -89,14 +117,34 @@ fn log_paths(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let rank = entry.file_name().to_str().and_then(rank_of);
-        found.extend(rank.map(|rank| (rank, entry.path())));
+        let path = entry.path();
+        match group_of(&path).filter(|_| path.is_dir()) {
+            Some(group) => {
+                for inner in fs::read_dir(&path).map_err(failed)? {
+                    let inner = inner.map_err(failed)?;
+                    let rank = inner.file_name().to_str().and_then(rank_of);
+                    found.extend(rank.map(|rank| (group, rank, inner.path())));
+                }
+            }
+            None => {
+                let rank = entry.file_name().to_str().and_then(rank_of);
+                found.extend(rank.map(|rank| (0, rank, path)));
+            }
+        }
     }
     if found.is_empty() {
         return Err(none("a folder without one"));
     }
     found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+    Ok(found.into_iter().map(|(.., path)| path).collect())
+}
+
+/// Number of a folder `ranks` or `ranks-N`.
+fn group_of(path: &Path) -> Option<usize> {
+    match path.file_name()?.to_str()?.strip_prefix("ranks")? {
+        "" => Some(1),
+        more => more.strip_prefix('-')?.parse().ok(),
+    }
 }
 
 fn rank_of(name: &str) -> Option<u32> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FRAME_HEADER, Kind};
-use crate::schema::{End, Ledger, Note, Outcomes, RunInfo, StepRecord, Trip};
+use crate::schema::{End, Ledger, Note, Outcomes, RunInfo, Skip, StepRecord, Trip};
 use crate::step::{self, STEP_BYTES};
 use crate::{Error, Sink, log_file};
 
@@ -148,6 +148,7 @@ impl<S: Sink> Writer<S> {
             Kind::End => check::<End>("the end of a run", json),
             Kind::Note => check::<Note>("a note", json),
             Kind::Outcomes => check::<Outcomes>("outcomes", json),
+            Kind::Skip => check::<Skip>("an update left out", json),
             Kind::RunInfo | Kind::Step => Err(Error::NotJson { got: kind as u8 }),
         }?;
         self.append(&framed(kind, json.as_bytes())?, kind != Kind::Note)

@@ -28,7 +28,7 @@ prop_compose! {
 
 prop_compose! {
     fn trips()(step: u64, rank: u32, name in of(".*"), loss in of(finite()), entry in of(any::<usize>())) -> Trip {
-        Trip { step, rank, where_: Where::Loss, name, kind: "nan".into(), loss: loss.map(Num), entry, also: vec![], alarm: None, place: None }
+        Trip { step, rank, where_: Where::Loss, name, kind: "nan".into(), loss: loss.map(Num), entry, also: vec![], alarm: None, place: None, apart: None }
     }
 }
 
@@ -57,6 +57,7 @@ prop_compose! {
                 module: None, call: None, autocast: None, inputs: vec![arg.clone()], outputs: vec![arg],
                 scalars: value.map(|x| ("eps".into(), x)).into_iter().collect(), reference: None,
  drift: None,
+ comm: None,
             }
         };
         Ledger { entries: names.into_iter().enumerate().map(entry).collect(), seconds, ..support::ledger() }

@@ -1,4 +1,4 @@
-"""Processes that the program starts. They are not watched, and the report says so."""
+"""Processes that the program starts: each is handed the watch, which begins there once it trains."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from typing import Any
 
 from nanscope.capture.recorder import Recorder
 
-Told = Callable[[str], None]
+HandOver = Callable[[Any], Callable[[], None]]
 
 
-def install(recorder: Recorder, told: Told) -> Callable[[], None]:
+def install(recorder: Recorder, hand_over: HandOver) -> Callable[[], None]:
     """Patches `Process.start`; workers of a `DataLoader` start with recording off and are input code."""
     cls = multiprocessing.process.BaseProcess
     original = cls.start
 
     @functools.wraps(original)
     def start(self: Any) -> Any:
-        if recorder.live():
-            told(self.name)
-        return original(self)
+        if not recorder.live():
+            return original(self)
+        started = hand_over(self)
+        try:
+            return original(self)
+        finally:
+            started()
 
     cls.start = start  # type: ignore[method-assign]
 

@@ -186,7 +186,9 @@ ATOMS = {int, float, bool, str, bytes, type(None), complex, torch.dtype, torch.d
 
 
 def storage_id(tensor: Tensor) -> int:
-    """Identity of the memory behind a tensor."""
+    """Identity of the memory behind a tensor; of a wrapper (DTensor), that of this rank's part."""
+    if type(tensor) is not Tensor and type(tensor) is not torch.nn.Parameter:
+        tensor = getattr(tensor, "_local_tensor", tensor)
     try:
         return tensor.untyped_storage()._cdata
     except RuntimeError:  # sparse tensors, functional wrappers: no storage of their own

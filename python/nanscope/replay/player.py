@@ -13,6 +13,7 @@ import torch
 from nanscope.capture.event import Event, Ref, Tape, closure
 from nanscope.capture.recorder import flatten
 from nanscope.capture.state import generators, random_state, restore, set_generators, set_random_state
+from nanscope.replay import comm
 
 
 class Unplayable(Exception):
@@ -35,13 +36,14 @@ class Player:
         self.losses: list[tuple[Event, float]] = []
         self.problems: list[str] = list(tape.unsafe)
         self.error: BaseException | None = None
+        self.together = False  # all ranks run this step again, in step with each other
         if tape.overflow:
             raise Unplayable("the step has more top-level events than a tape holds")
 
     def play(self, around: Any, parameters: list[torch.Tensor], over: Callable[[], None] | None = None) -> None:
         """Runs every event inside `around(event)`, a context manager that watches operators. `over` is called at the end,
         before anything is put back."""
-        with kept(parameters, self.optimizers, self.scalers, self.events, self.tape), quiet():
+        with kept(parameters, self.optimizers, self.scalers, self.events, self.tape), quiet(), comm.mode(self.together):
             try:
                 self._play(around)
                 self.gradients = {id(p): p.grad for p in parameters}
@@ -82,7 +84,9 @@ class Player:
             result = self.call(event, args, kwargs)
         found: list[torch.Tensor] = []
         target = result
-        if event.kind == "function" and result is None and args:
+        if event.kind == "comm":
+            target = args[1]  # args[0] is the process group
+        elif event.kind == "function" and result is None and args:
             target = kwargs.get("out", args[0])  # `__setitem__` returns nothing; what it changed is its output
         flatten(target, found)
         self.results[event.serial] = found

@@ -202,6 +202,11 @@ class Shadows:
         made = op.results(ready.args, ready.kwargs, op.func(*ready.args, **ready.kwargs))
         return [t for _, t in made] if all(t.dtype in DOUBLE for _, t in made) else None
 
+    def as_run(self, entry: dict[str, Any], written: list[tuple[str, Tensor]]) -> None:
+        """A collective: what the others would have given in float64 is not known."""
+        if self.stopped is None:
+            self._as_run(entry, written)
+
     def _as_run(self, entry: dict[str, Any], written: list[tuple[str, Tensor]]) -> None:
         """The shadows of `written` are the run's own values from here on."""
         for (_, tensor), arg in zip(written, entry["outputs"], strict=True):

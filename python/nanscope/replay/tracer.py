@@ -17,7 +17,7 @@ from nanscope.capture import autograd, saved
 from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
 from nanscope.capture.recorder import flatten, storage_id
-from nanscope.replay import births, values
+from nanscope.replay import births, comm, values
 from nanscope.replay.names import Names, arguments, function_name
 from nanscope.replay.operators import Operators
 from nanscope.replay.places import place as make_place
@@ -128,6 +128,9 @@ class Tracer(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if comm.is_collective(func):
+            self.operators += 1
+            return comm.entry(self, func, args, kwargs, *self._where(torch._C._current_autograd_node())[:2])
         op = self._known.of(func)
         self.operators += 1
         sequence = torch._C._autograd._get_sequence_nr() - 1

@@ -23,6 +23,7 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
     """`tensor` as dense CPU memory, or `None` when it has none. Copies only what lies on another device."""
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
+    tensor = getattr(tensor, "_local_tensor", tensor)
     if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_quantized:
         return None
     if tensor.is_neg() or tensor.is_conj():

@@ -103,6 +103,7 @@ pub fn trip(alarm: &Alarm, rank: u32, place: Option<Place>) -> Trip {
         also: vec![],
         alarm: Some(alarm.clone()),
         place,
+        apart: None,
     }
 }
 

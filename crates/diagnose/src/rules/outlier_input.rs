@@ -110,7 +110,7 @@ fn scored(input: &InputHistory, odd: &Odd) -> Option<(f64, f64, f64)> {
     (input.batches > BATCHES).then(|| (score(largest, median, mad), largest, median))
 }
 
-fn is_far(input: &InputHistory, odd: &Odd) -> bool {
+pub(crate) fn is_far(input: &InputHistory, odd: &Odd) -> bool {
     match ratio(odd) {
         // Of a first batch, against itself: the monitor has measured it.
         None => true,

@@ -81,6 +81,15 @@ fn writes(origin: &Origin) -> bool {
     matches!(op, "fill_" | "copy_" | "zero_" | "set_" | "normal_" | "uniform_")
 }
 
+/// What stands under the line where ranks came to disagree.
+pub(crate) fn apart(origin: &Origin, lang: Lang) -> String {
+    match origin.phase {
+        Phase::Comm => lang.pick("read before this was over", "끝나기 전에 값이 읽힘"),
+        _ => lang.pick("from here on the ranks differ", "여기에서부터 랭크마다 다름"),
+    }
+    .to_owned()
+}
+
 /// What stands under the line of an operator that gave something else the second time.
 pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
     let Origin { bad, of, .. } = origin;

@@ -54,6 +54,9 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     if let Some(summary) = &report.trip {
         add(lang.pick("seen", "감지"), trip(summary, report.run.world_size, lang));
     }
+    for rank in &report.ranks {
+        add(&say!(lang, "rank {}", "랭크 {}", rank.rank), rank.text.clone());
+    }
     if let Some(facts) = &report.replay {
         add(lang.pick("replay", "재실행"), replay(facts, lang));
     }

@@ -1,8 +1,8 @@
 use nanscope_lang::Lang;
-use nanscope_trace::schema::{Place, Report};
+use nanscope_trace::schema::{Place, Report, Where};
 
 use super::{
-    label::{label, parted},
+    label::{apart, label, parted},
     trip::what,
 };
 
@@ -19,6 +19,9 @@ pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
         return Some(Spot { place: origin.place.as_ref(), label: label(origin, lang) });
     }
     let trip = report.trip.as_ref()?;
+    if let (Where::Rank, Some(origin)) = (trip.where_, &report.origin) {
+        return Some(Spot { place: origin.place.as_ref(), label: apart(origin, lang) });
+    }
     if let Some(origin) = report.parted() {
         return Some(Spot { place: origin.place.as_ref(), label: parted(origin, lang) });
     }

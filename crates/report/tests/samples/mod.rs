@@ -52,6 +52,7 @@ pub(crate) fn report(verdict: Verdict) -> Report {
         experiments: vec![],
         island: None,
         fixes: vec![],
+        ranks: vec![],
         warnings: vec![],
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{History, Num, Parity};
+use super::{Comm, History, Num, Parity};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -303,4 +303,7 @@ pub struct Entry {
     /// How far the results are from the whole step in float64; absent: no farther than the inputs, or too little to tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub drift: Option<Drift>,
+    /// For a collective: what the others had to do with it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comm: Option<Comm>,
 }

@@ -1,7 +1,7 @@
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{AlarmKind, Drift, Num, Place, Reference, Trip, Whole};
+use super::{AlarmKind, Drift, Num, Place, RankSummary, Reference, Trip, Whole};
 use crate::schema::Phase;
 
 /// Name of the report format that this version writes.
@@ -45,6 +45,9 @@ pub struct Report {
     pub island: Option<Island>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixes: Vec<Fix>,
+    /// Of a run of several ranks: what each had to do with it, the rank of the origin first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Alarm, Num, Place};
+use super::{Alarm, Apart, Num, Place};
 
 /// What is known of a run before its first step. The first frame of every log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,6 +106,9 @@ pub struct Trip {
     /// The line that called backward or the optimizer's step, for a trip that no operator is to blame for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub place: Option<Place>,
+    /// What ranks disagree about, for a trip on that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub apart: Option<Apart>,
 }
 
 /// How a run ended; the last frame of a log that was closed.

@@ -43,6 +43,7 @@ pub fn trip() -> Trip {
         also: vec![],
         alarm: None,
         place: None,
+        apart: None,
     }
 }
 

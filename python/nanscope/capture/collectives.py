@@ -1,0 +1,159 @@
+"""Collectives that the program calls itself, through the methods of `ProcessGroup` that all of `torch.distributed` ends in.
+
+What DDP and FSDP call in C++ is not seen here, only when a step is run again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from nanscope._core import caller
+from nanscope.capture.recorder import Recorder, flatten
+
+# Which argument holds what a method writes.
+WRITES = {
+    "allreduce": 0, "allreduce_coalesced": 0, "broadcast": 0, "reduce": 0, "allgather": 0, "_allgather_base": 0,
+    "allgather_coalesced": 0, "allgather_into_tensor_coalesced": 0, "gather": 0, "scatter": 0, "reduce_scatter": 0,
+    "_reduce_scatter_base": 0, "reduce_scatter_tensor_coalesced": 0, "alltoall": 0, "alltoall_base": 0,
+}  # fmt: skip
+PENDING_MAX = 4096  # collectives of one step that are remembered until they are over
+_reductions: list[str] = []  # of the calls that are running, the innermost last
+
+
+class Job(Protocol):
+    """What is told of the job that the process belongs to."""
+
+    def joined(self) -> None: ...
+
+
+@dataclass
+class Started:
+    """One collective; `place` is `(code, instruction, line)` of the program."""
+
+    op: str
+    work: Any
+    tensors: list[torch.Tensor]
+    place: Any
+
+
+class Pending:
+    """Asynchronous collectives that were started and may not be over."""
+
+    def __init__(self) -> None:
+        self.works: list[Started] = []
+        self.noted: Callable[[], None] = lambda: None
+
+    def note(self, name: str, work: Any, written: Any) -> None:
+        """One more. Those that are over are let go of, and with them their tensors."""
+        if len(self.works) >= PENDING_MAX:
+            self.works = [started for started in self.works if not started.work.is_completed()][-PENDING_MAX // 2 :]
+        tensors: list[torch.Tensor] = []
+        flatten(written, tensors)
+        self.works.append(Started(f"c10d.{name}_", work, tensors, caller()))
+        self.noted()
+
+    def unfinished(self) -> list[Started]:
+        """Those that are not over, of tensors on a CPU: on a device an order is kept that only the device knows."""
+        self.works = [s for s in self.works if all(t.is_cpu for t in s.tensors) and not s.work.is_completed()]
+        return self.works
+
+
+def reduction() -> str | None:
+    """`sum`, `max` and so on, of the collective that the program has called; `None` where C++ has."""
+    return _reductions[-1] if _reductions else None
+
+
+def install(recorder: Recorder, job: Job, pending: Pending) -> Callable[[], None]:
+    """Patches `ProcessGroup` and `init_process_group`. Top-level calls on tensors of the step become events of kind `comm`."""
+    if not torch.distributed.is_available():
+        return lambda: None
+    group = torch._C._distributed_c10d.ProcessGroup
+    undo = [_method(recorder, pending, group, name) for name in WRITES if hasattr(group, name)]
+    for home in (torch.distributed, torch.distributed.distributed_c10d):
+        undo.append(_init(home, job))
+
+    def uninstall() -> None:
+        for step in undo:
+            step()
+
+    return uninstall
+
+
+def _method(recorder: Recorder, pending: Pending, group: Any, name: str) -> Callable[[], None]:
+    original = getattr(group, name)
+    position = WRITES[name]
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _reductions.append(_reduction(args, kwargs))
+        try:
+            if not args or recorder.closed:
+                return original(self, *args, **kwargs)
+            written = args[position]
+            if not recorder.live():
+                work = original(self, *args, **kwargs)
+            else:
+                work = _recorded(recorder, original, method, self, args, kwargs, written)
+            if work is not None and any(getattr(a, "asyncOp", False) for a in args):
+                pending.note(name, work, written)
+            return work
+        finally:
+            _reductions.pop()
+
+    method.__name__ = method.__qualname__ = name
+    own = vars(group).get(name)  # what `getattr` gives of a class of C++ does not bind any more
+    setattr(group, name, method)
+    return functools.partial(delattr, group, name) if own is None else functools.partial(setattr, group, name, own)
+
+
+def _recorded(recorder: Recorder, original: Any, method: Any, group: Any, args: Any, kwargs: Any, written: Any) -> Any:
+    popped = recorder.enter()
+    try:
+        tensors: list[torch.Tensor] = []
+        flatten(written, tensors)
+        states = [recorder.before_change(t) for t in tensors]
+        read: list[torch.Tensor] = []
+        flatten(args, read)
+        flows = any(t.requires_grad or recorder.producer(t) is not None for t in read)
+        if not flows and all(state == "unread" for state in states):
+            return original(group, *args, **kwargs)  # nothing of this step is in it
+        event = recorder.event("comm", method)
+        for tensor, state in zip(tensors, states, strict=True):
+            if state == "unread":
+                recorder.keep_original(tensor)
+        recorder.write(event, (group, *args), kwargs, True)
+        result = original(group, *args, **kwargs)
+        recorder.outputs(event, tensors)
+        return result
+    finally:
+        recorder.leave(popped)
+
+
+def _reduction(args: Any, kwargs: Any) -> str:
+    for value in (*args, *kwargs.values()):
+        found = getattr(value, "reduceOp", value)
+        name = str(getattr(found, "op", found))
+        if name.startswith("RedOpType."):
+            return name.removeprefix("RedOpType.").lower()
+    return ""
+
+
+def _init(home: Any, job: Job) -> Callable[[], None]:
+    original = home.init_process_group
+
+    @functools.wraps(original)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        job.joined()
+        return result
+
+    home.init_process_group = init_process_group
+
+    def uninstall() -> None:
+        home.init_process_group = original
+
+    return uninstall

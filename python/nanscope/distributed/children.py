@@ -1,0 +1,100 @@
+"""The processes that a watched program has started, as its own process sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from nanscope.distributed.child import Child, Handover
+from nanscope.distributed.peers import stopped
+
+POLL_SECONDS = 0.25
+GRACE_SECONDS = 10.0  # from the end of a rank that has tripped to the end of those that wait for it
+KILL_SECONDS = 5.0
+
+
+class Children:
+    """Hands the watch over to each process. Those that run at the same time have one folder for their logs."""
+
+    def __init__(self, folder: str, script: str, argv: list[str], options: dict[str, Any]) -> None:
+        self._place = os.path.abspath(folder)
+        self._about = (script, argv, os.getcwd(), options)
+        self.folders: list[str] = []
+        self._running: list[weakref.ref[Any]] = []
+        self._started = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def hand_over(self, process: Any) -> Callable[[], None]:
+        """`process` is about to start. Returns what is to be called once it has."""
+        if not self.folders or not self._alive():
+            self._new_folder()
+        script, argv, cwd, options = self._about
+        process.run = Child(Handover(self.folders[-1], self._started, script, argv, cwd, options))
+        self._started += 1
+        self._running.append(weakref.ref(process))
+        if self._thread is None and options["on_trip"] == "stop":
+            self._thread = threading.Thread(target=self._end_those_that_wait, daemon=True)
+            self._thread.start()
+
+        def started() -> None:
+            vars(process).pop("run", None)
+
+        return started
+
+    def stopped(self) -> bool:
+        """Whether one of them has ended after a trip."""
+        return any(stopped(folder) for folder in self.folders)
+
+    def any(self) -> bool:
+        """Whether one of them has trained."""
+        return any(os.path.isdir(folder) for folder in self.folders)
+
+    def close(self) -> None:
+        """The watch ends."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _new_folder(self) -> None:
+        count = len(self.folders) + 1
+        self.folders.append(os.path.join(self._place, "ranks" if count == 1 else f"ranks-{count}"))
+        self._running, self._started = [], 0
+
+    def _alive(self) -> list[int]:
+        """Process ids. Asks without taking the exit status, which is for whoever joins the process."""
+        found = []
+        for weak in self._running:
+            process = weak()
+            pid = None if process is None else process.pid
+            with contextlib.suppress(ChildProcessError):  # joined already
+                if pid is not None and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                    found.append(pid)
+        return found
+
+    def _end_those_that_wait(self) -> None:
+        """A rank that waits in a collective for one that has stopped would wait for ever."""
+        while not self._over.wait(POLL_SECONDS):
+            if not self.folders or not stopped(self.folders[-1]):
+                continue
+            if self._over.wait(GRACE_SECONDS):
+                return
+            _signal(self._alive(), signal.SIGTERM)
+            end = time.monotonic() + KILL_SECONDS
+            while self._alive() and time.monotonic() < end and not self._over.wait(POLL_SECONDS):
+                pass
+            _signal(self._alive(), signal.SIGKILL)
+            return
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -1,0 +1,47 @@
+"""`nanscope run --nproc-per-node N`: torch's own launcher starts the ranks, each under watch; the report is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from nanscope import _core
+from nanscope.distributed.job import LAUNCHED, wait_or_end
+
+GRACE_SECONDS = 10.0
+KILL_SECONDS = 10.0
+
+
+def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
+    """Runs all ranks. Returns the report of all, `None` where no rank came so far as to write anything, and the launcher's
+    exit status."""
+    on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
+    options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
+    options += ["--check", check(command.check), "--lang", command.lang]
+    target = ["-m", command.module] if command.module is not None else [command.script]
+    argv = [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),
+        "-m", "nanscope", "run", *options, *target, *command.args,
+    ]  # fmt: skip
+    # What torch's launcher would choose, without the words that it has for it.
+    environment = {"OMP_NUM_THREADS": "1", **os.environ, LAUNCHED: "1"}
+    status = 130
+    with subprocess.Popen(argv, env=environment) as process:
+        try:
+            status = wait_or_end(process, folder, GRACE_SECONDS, KILL_SECONDS)
+        except KeyboardInterrupt:  # the launcher has it as well, and ends the ranks
+            process.wait()
+    try:
+        merged: dict[str, Any] = json.loads(_core.merged(folder, command.lang))
+    except OSError:
+        return None, status
+    _core.write_report(folder, json.dumps(merged))
+    return merged, status
+
+
+def check(every: int | None) -> str:
+    """The option `--check` as it is written."""
+    return "none" if every is None else "once" if every == 0 else f"recompute={every}"

@@ -1,0 +1,150 @@
+"""The other ranks of a job, met through files in the run folder: nothing is added to the program's own communication.
+
+step-S-rank-R    rank R has tripped in step S, before its update
+step-S-decision  how the step is run again; the first who decides, decides for all
+stopped-rank-R   rank R has told what it knows and leaves
+ended-rank-R     rank R writes no more (of a job that a launcher has started)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+POLL_SECONDS = 0.01
+MEET_SECONDS = 2.0  # at least so long a rank waits for the others to trip in the same step
+MEET_STEPS = 4.0  # and this many times the duration of a step
+MEET_MAX_SECONDS = 60.0
+LEAVE_SECONDS = 120.0  # for others that are still running their step again
+
+
+class Peers:
+    """Rank `rank` of `world`; `folder` is shared by all ranks of the job."""
+
+    def __init__(self, folder: str, rank: int, world: int) -> None:
+        self.rank = rank
+        self.world = world
+        self.folder = os.path.join(folder, "meeting")
+        self._tripped = False
+
+    def meet(self, step: int, calls: list[str], step_seconds: float) -> bool:
+        """Says that this rank has tripped in `step`. True when all ranks have, with the same `calls` to run again: then all
+        run the step in step with each other. Waits for a few times `step_seconds`."""
+        wait = min(MEET_SECONDS + MEET_STEPS * step_seconds, MEET_MAX_SECONDS)
+        if not self.announce(step, calls):
+            return False
+        decision = f"step-{step}-decision"
+        present: list[str] = []
+
+        def all_here() -> bool:
+            present[:] = glob.glob(os.path.join(glob.escape(self.folder), f"step-{step}-rank-*"))
+            return len(present) >= self.world or self._has(decision)
+
+        here = _until(all_here, wait) and len(present) >= self.world
+        together = here and all(self._read(name).get("calls") == calls for name in present)
+        self._post(decision, {"together": together})
+        return bool(self._read(os.path.join(self.folder, decision)).get("together"))
+
+    def announce(self, step: int, calls: list[str] | None = None) -> bool:
+        """Says that this rank has tripped in `step`. False when that cannot be said."""
+        self._tripped = True
+        return self._post(f"step-{step}-rank-{self.rank}", {"calls": calls, **_process()})
+
+    def others_tripped(self) -> list[int]:
+        """Other ranks that have tripped so far."""
+        found = {int(name.rsplit("-", 1)[1]) for name in self._named("step-*-rank-*")}
+        return sorted(found - {self.rank})
+
+    def leave(self) -> None:
+        """After a trip: waits until the others that have tripped have told what they know, as the end of one rank ends all."""
+        self._post(f"stopped-rank-{self.rank}", _process())
+        if self._tripped:
+            _until(lambda: all(self._gone(rank) for rank in self.others_tripped()), LEAVE_SECONDS)
+
+    def post_end(self) -> None:
+        """This rank writes no more."""
+        self._post(f"ended-rank-{self.rank}", _process())
+
+    def wait_for_ends(self, ranks: list[int], seconds: float) -> None:
+        """Until `ranks` write no more."""
+        _until(lambda: all(self._has(f"ended-rank-{rank}") for rank in ranks), seconds)
+
+    def wait_for_report(self, seconds: float) -> None:
+        """Until the report of all ranks is there: a launcher ends the others as soon as one has failed."""
+        _until(lambda: os.path.exists(os.path.join(os.path.dirname(self.folder), "report.json")), seconds)
+
+    def _gone(self, rank: int) -> bool:
+        if self._has(f"stopped-rank-{rank}"):
+            return True
+        posts = [self._read(name) for name in self._named(f"step-*-rank-{rank}")]
+        return any(_dead(post) for post in posts)
+
+    # ---- files
+
+    def _has(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self.folder, name))
+
+    def _named(self, pattern: str) -> list[str]:
+        return glob.glob(os.path.join(glob.escape(self.folder), pattern))
+
+    def _post(self, name: str, content: dict[str, Any]) -> bool:
+        """Makes a file whole, or not at all; one that is there stays. False when the folder cannot be written."""
+        path = os.path.join(self.folder, name)
+        own = os.path.join(self.folder, f".{name}-{self.rank}-{os.getpid()}")
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(own, "w", encoding="utf-8") as file:
+                json.dump(content, file)
+            with contextlib.suppress(FileExistsError):
+                os.link(own, path)
+            os.unlink(own)
+        except OSError:  # a disk that is full costs the meeting: this rank goes on alone
+            return False
+        return True
+
+    @staticmethod
+    def _read(path: str) -> dict[str, Any]:
+        try:
+            with open(path, encoding="utf-8") as file:
+                found: dict[str, Any] = json.load(file)
+                return found
+        except OSError:
+            return {}
+
+
+def stopped(folder: str) -> bool:
+    """Whether a rank whose logs lie in `folder` has ended after a trip."""
+    return bool(glob.glob(os.path.join(glob.escape(folder), "meeting", "stopped-rank-*")))
+
+
+def _process() -> dict[str, Any]:
+    return {"host": socket.gethostname(), "pid": os.getpid()}
+
+
+def _dead(post: dict[str, Any]) -> bool:
+    """True for a process of this machine that is no more."""
+    if post.get("host") != socket.gethostname() or "pid" not in post:
+        return False
+    try:
+        os.kill(post["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Waits until `holds()`; False when that took too long."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

@@ -98,11 +98,13 @@ def tried(watcher: Watcher, trip: Trip, report: dict[str, Any], diagnosed: Diagn
     """Experiments on the step, into `diagnosed`; what fails of them costs no diagnosis."""
     from nanscope.experiments.conduct import conduct
 
+    start = time.monotonic()
     try:
         conduct(watcher, trip, report, diagnosed)
     except Exception as error:  # noqa: BLE001 - our fault must not become the program's
         where = traceback.extract_tb(error.__traceback__)[-1]
         watcher.warn(f"an experiment failed: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+    watcher.budget_left = max(watcher.budget - (time.monotonic() - start), 0.0)
     if diagnosed.outcomes.any():
         watcher.run_folder.outcomes(diagnosed.outcomes.plain())
 

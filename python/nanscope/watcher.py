@@ -68,7 +68,7 @@ class Watcher:
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:
-        self.budget = budget  # seconds for what is tried after a trip
+        self.budget = self.budget_left = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
         self.tried = False  # fixes for it
         module = again is not None and bool(again.spec["module"])

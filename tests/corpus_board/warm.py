@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -57,7 +58,11 @@ def run(folder: Path, action: Callable[[], int], environment: dict[str, str] | N
 
 
 def _wait(pid: int, start: float) -> int:
-    previous = signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
+    def end(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
+
+    previous = signal.signal(signal.SIGALRM, end)
     signal.alarm(TIMEOUT_SECONDS)
     try:
         _, code = os.waitpid(pid, 0)

@@ -119,12 +119,15 @@ pub(crate) fn main(py: Python<'_>, argv: Vec<String>) -> PyResult<i32> {
     parse(py, argv).status.ok_or_else(|| PyValueError::new_err(wrong))
 }
 
+/// Files with their new bytes, the report, the run.
+type Fixed = (Vec<(String, Vec<u8>)>, String, String);
+
 /// Fix `number` of the run folder `folder`, made in memory: the files as `(path, new bytes)`, the report as JSON, and what is known
 /// of the run as JSON.
 ///
 /// Raises `ValueError` when there is no such fix, when it has no diff, or when a file has changed since the run.
 #[pyfunction]
-pub(crate) fn fixed(folder: &str, number: usize, lang: &str) -> PyResult<(Vec<(String, Vec<u8>)>, String, String)> {
+pub(crate) fn fixed(folder: &str, number: usize, lang: &str) -> PyResult<Fixed> {
     let wrong = |error: anyhow::Error| PyValueError::new_err(format!("{error:#}"));
     let lang: Lang =
         lang.parse().map_err(|error: nanscope_lang::UnknownLang| PyValueError::new_err(error.to_string()))?;

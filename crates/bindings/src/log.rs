@@ -158,11 +158,13 @@ pub(crate) fn outcomes(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     serde_json::to_string(&log.outcomes).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+type Step = (u64, u64, Option<f64>, Option<f64>, bool);
+
 /// The steps in the log `path`: `(step, nanos since the start of the run, loss, gradient norm, skipped)` each.
 ///
 /// Raises `OSError` when it cannot be read, `ValueError` when it is no log.
 #[pyfunction]
-pub(crate) fn steps(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u64, u64, Option<f64>, Option<f64>, bool)>> {
+pub(crate) fn steps(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Step>> {
     let log = py.detach(|| nanscope_trace::Log::read(&path)).map_err(raised)?;
     Ok(log.steps.iter().map(|s| (s.step, s.nanos, s.loss, s.grad_norm, s.skipped)).collect())
 }

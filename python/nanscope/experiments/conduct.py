@@ -21,6 +21,7 @@ from nanscope.trip import Trip
 if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
+SHARE = 0.5  # of the budget; what experiments leave of it is for proofs
 SLOW_SECONDS = 0.5  # a plain replay longer than this: say that it will take a while
 
 
@@ -28,12 +29,12 @@ def conduct(watcher: Watcher, trip: Trip, report: dict[str, Any], diagnosed: Dia
     """Runs what is planned for `trip`, and puts the outcomes into `diagnosed`."""
     from nanscope.diagnosis import leaves
 
-    start = time.monotonic()
+    start, budget = time.monotonic(), watcher.budget * SHARE
     names = Names(trip.roots, list(watcher.optimizers))
     parameters = [*names.all_parameters(), *leaves(trip)]
     scalers = [watcher.scaler] if watcher.scaler is not None else []
     base = watcher.run_folder.info["cwd"]
-    bench = Bench(trip, names, parameters, scalers, base, start + watcher.budget)
+    bench = Bench(trip, names, parameters, scalers, base, start + budget)
     outcomes = diagnosed.outcomes
     try:
         scout = Scout(storages(bench))
@@ -51,7 +52,7 @@ def conduct(watcher: Watcher, trip: Trip, report: dict[str, Any], diagnosed: Dia
         return
     bench.timed(Change(), bench.plain)
     if bench.plain.seconds > SLOW_SECONDS:
-        sys.stderr.write(f"nanscope: trying changes on step {trip.step}, for at most {watcher.budget:g} s\n")
+        sys.stderr.write(f"nanscope: trying changes on step {trip.step}, for at most {budget:g} s\n")
     plan = json.loads(_core.plan(json.dumps(report), diagnosed.ledger, json.dumps(scout.plain())))
     left_out: list[dict[str, Any]] = []
     for planned in plan:
@@ -63,10 +64,9 @@ def conduct(watcher: Watcher, trip: Trip, report: dict[str, Any], diagnosed: Dia
     outcomes.island = bench.island
     if left_out:
         listed = {lang: ", ".join(planned["change"][lang] for planned in left_out) for lang in ("en", "ko")}
-        budget = f"{watcher.budget:g}"
         outcomes.warnings.append(
             text(
-                f"the budget of {budget} s was spent before: {listed['en']}",
-                f"시간 한도 {budget}초가 지나 실행하지 못한 실험: {listed['ko']}",
+                f"{budget:g} s for experiments were spent before: {listed['en']}",
+                f"실험에 쓸 {budget:g}초가 지나 실행하지 못한 실험: {listed['ko']}",
             )
         )

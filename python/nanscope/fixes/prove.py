@@ -34,7 +34,7 @@ def prove(watcher: Watcher) -> bool:
         alarms=bool(alarm),
     )
     site = Site(report, json.loads(diagnosed.ledger), run.base, foreign(), since=folder.started)
-    Search(again, run, diagnosed.outcomes, watcher.budget).start(site)
+    Search(again, run, diagnosed.outcomes, watcher.budget_left).start(site)
     return diagnosed.outcomes.any()
 
 

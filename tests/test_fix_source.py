@@ -54,7 +54,7 @@ def test_an_edit_that_does_not_parse_is_refused() -> None:
 def test_a_statement_goes_below_a_header_with_its_strings_as_they_were() -> None:
     of = source("if x:\n  f(\n    '''a\n b''',\n  )\n")
     statement = of.tree.body[0].body[0]  # type: ignore[attr-defined]
-    assert of.edited([of.nested(statement, "if y:")]) == "if x:\n  if y:\n    f(\n      '''a\n b''',\n    )\n"
+    assert of.edited(of.nested(statement, "if y:")) == "if x:\n  if y:\n    f(\n      '''a\n b''',\n    )\n"
 
 
 def test_a_statement_that_shares_its_line_is_not_moved() -> None:
@@ -90,3 +90,17 @@ def test_what_is_no_python_says_so(data: bytes, tmp_path: Path) -> None:
         read("a.py", str(tmp_path))
     with pytest.raises(Unreadable, match=r"b\.py cannot be read: No such file"):
         read("b.py", str(tmp_path))
+
+
+def test_a_byte_order_mark_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbfx = 1\n")
+    of = read("a.py", str(tmp_path))
+    assert of.diff(of.bom + of.edited([of.replace(expression(of, "1"), "2")])) == (
+        "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-\ufeffx = 1\n+\ufeffx = 2\n"
+    )
+
+
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes("# coding: cp949\nx = '값'\n".encode("cp949"))
+    with pytest.raises(Unreadable, match=r"a\.py is in cp949; only files in UTF-8 are edited"):
+        read("a.py", str(tmp_path))

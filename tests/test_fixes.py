@@ -198,7 +198,7 @@ def test_a_method_of_an_installed_package_is_replaced_from_the_program(tmp_path:
     head = f"import sys\nsys.path.append({str(packages)!r})\n"
     ran = watched(tmp_path, head + ROOT[:start].lstrip("\n") + "from geometry import distance\n\n" + ROOT[end:])
     fix = first(ran)
-    assert fix["proof"]["proved"] and "+geometry.Distance.__call__.__code__ = " in fix["diff"], ran.found["fixes"]
+    assert fix["proof"]["proved"] and "+_fixed_in.Distance.__call__.__code__ = " in fix["diff"], ran.found["fixes"]
 
 
 def test_a_loop_on_one_line_is_no_reason_to_fail(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_loop_on_one_line_is_no_reason_to_fail(tmp_path: Path) -> None:
 def test_heal_goes_on_with_the_fix(tmp_path: Path) -> None:
     ran = watched(tmp_path, ROOT, options=("--heal",))
     assert [line.split()[0] for line in ran.out.splitlines()[:9]] == [str(step) for step in range(9)]
-    assert "the fix floor-argument made in memory" in ran.err
+    assert "the fix floor-argument was made in memory" in ran.err
     assert (tmp_path / "program.py").read_text() == ROOT.lstrip("\n")
     log = (tmp_path / "run" / "rank-0.log").read_bytes()
     assert b"made in memory" in log
@@ -241,3 +241,76 @@ def test_heal_reaches_every_function_that_was_made(tmp_path: Path) -> None:
     ran = watched(tmp_path, program, options=("--heal",))
     assert "made in memory" in ran.err, ran.err
     assert json.loads((tmp_path / "run" / "report.json").read_text())["fixes"][0]["proof"]["proved"]
+
+
+# ---- what must not be called proved
+
+
+def test_an_error_that_the_program_swallows_is_no_proof(tmp_path: Path) -> None:
+    """A denominator that is a number of Python's has no `clamp`, and the program hides the error that it gives."""
+    program = """
+    import torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+
+    def main():
+        for step in range(6):
+            valid = torch.ones(5)[: 0 if step == 3 else 5]
+            loss = (net(torch.randn(5, 4)).squeeze(1)[: len(valid)].sum()) / len(valid)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    try:
+        main()
+    except Exception as error:
+        print(error)
+    """
+    fix = first(watched(tmp_path, program))
+    assert "max(len(valid), 1)" in fix["diff"] and fix["proof"]["proved"] and fix["proof"]["steps"] > 3, fix
+
+
+def test_fixes_are_for_the_trip_that_is_reported(tmp_path: Path) -> None:
+    """An alarm that ends no run comes first."""
+    program = """
+    import torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), 0.0)
+    for step in range(90):
+        h = net(torch.randn(5, 4)) * (step != 80)
+        loss = h.pow(2).sum(1).sqrt().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """
+    ran = watched(tmp_path, program)
+    assert "zero-rate" in ran.err or "zero" in ran.err, ran.err
+    assert ran.found["trip"]["step"] == 80
+    assert first(ran)["id"] == "floor-argument" and first(ran)["proof"]["proved"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("x.softmax(-1).log()", "torch.nn.functional.log_softmax(x, -1)"),
+        ("torch.log(torch.softmax(x, dim=-1))", "torch.nn.functional.log_softmax(x, dim=-1)"),
+        ("torch.log(1 + torch.exp(x))", "torch.nn.functional.softplus(x)"),
+        ("x.exp().sum(-1).log()", "torch.logsumexp(x, -1)"),
+        ("torch.log(1 - x.sigmoid())", "torch.nn.functional.logsigmoid(-(x))"),
+        ("torch.linalg.det(x).abs().log()", "torch.linalg.slogdet(x).logabsdet"),
+    ],
+)
+def test_spelled_out_forms_are_recognised(text: str, result: str) -> None:
+    from nanscope.fixes.families.stable import Form, subject
+    from nanscope.fixes.source import Source
+
+    source = Source("/x/a.py", "a.py", f"import torch\ny = {text}\n".encode())
+    call = source.tree.body[1].value  # type: ignore[attr-defined]
+    argument = subject(call, source)
+    assert argument is not None
+    found = Form(source, "torch").log(argument)
+    assert found is not None and found[1] == result

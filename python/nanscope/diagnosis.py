@@ -85,7 +85,7 @@ def told(watcher: Watcher, plain: dict[str, Any], ledger: dict[str, Any], trip: 
     end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
     report = diagnosed.report(folder, end)
     folder.report(report)  # before anything is tried: a kill on the way must not cost the diagnosis
-    watcher.diagnosed = watcher.diagnosed or diagnosed
+    watcher.diagnosed = diagnosed  # of several, fixes are for the one that the report is about
     playable = ledger["faithful"] and ledger["method"] == "tape" and report["verdict"] == "nonfinite"
     if trip is not None and watcher.budget > 0 and playable:
         tried(watcher, trip, report, diagnosed)

@@ -709,6 +709,9 @@ class Watcher:
         folder = self.run_folder
         try:
             news = prove(self)
+        except KeyboardInterrupt:
+            self.warn("fixes were not tried to the end: interrupted")
+            news = self.diagnosed.outcomes.any()
         except Exception as error:  # noqa: BLE001 - the diagnosis stands without it
             self.warn(f"fixes could not be tried: {type(error).__name__}: {error}")
             news = self.diagnosed.outcomes.any()

@@ -11,10 +11,13 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
     let pick = |text: &Text| lang.pick(&text.en, &text.ko).clone();
     report.experiments = outcomes.experiments.iter().map(|tried| tried.told(pick)).collect();
     report.island.clone_from(&outcomes.island);
+    // Only the answer: what a family of fixes serves is wider than what one of them has shown.
+    if let Some(cause) = report.causes.first_mut().filter(|cause| cause.confidence == Confidence::Likely)
+        && outcomes.fixes.iter().any(|fix| proved(fix) && fix.causes.contains(&cause.id))
+    {
+        cause.confidence = Confidence::Proved;
+    }
     for cause in &mut report.causes {
-        if outcomes.fixes.iter().any(|fix| proved(fix) && fix.causes.contains(&cause.id)) {
-            cause.confidence = Confidence::Proved;
-        }
         if let Some(tried) =
             confirmation(&cause.id, &outcomes.experiments).filter(|_| cause.confidence == Confidence::Likely)
         {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,14 +64,24 @@ class Again:
             except OSError:
                 self._spare = None  # somebody has ended it: a fresh process does as well
         command = [sys.executable, "-m", "nanscope.again", request]
-        with open(log, "wb") as file:
+        with (
+            open(log, "wb") as file,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                cwd=self.spec["cwd"],
+                start_new_session=True,
+            ) as process,
+        ):
             try:
-                return subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=timeout, check=False,
-                    cwd=self.spec["cwd"],
-                ).returncode  # fmt: skip
+                return process.wait(None if math.isinf(timeout) else timeout)
             except subprocess.TimeoutExpired:
                 return None
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)  # with the processes that it has started
 
     def close(self) -> None:
         """Nothing will be run again."""

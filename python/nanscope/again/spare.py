@@ -146,6 +146,8 @@ def _serve(end: socket.socket, spec: dict[str, Any]) -> int | None:
         )  # nothing is asked before it is answered: it has closed
         if gone or time.monotonic() > until:
             break
+    if status is None:
+        os.kill(pid, signal.SIGKILL)  # it may not lead a group yet
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)  # and the processes that it has started
     if status is None:

@@ -28,9 +28,9 @@ def from_program(one: Candidate, main: Source) -> Candidate:
     where = f"{module}.{'.'.join(names)}"
     quoted = code.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     lines = [
-        f"import {module}",
-        f'exec("""{quoted}""", _fixed := {{}})',
-        f'{where}.__code__ = _fixed["{names[-1]}"].__code__',
+        f"import {module} as _fixed_in",
+        f'exec("""{quoted}""", _fixed := dict(vars(_fixed_in)))',
+        f'_fixed_in.{".".join(names)}.__code__ = _fixed["{names[-1]}"].__code__',
     ]
     start = after_imports(main)
     added = Edit(start, start, "\n".join([*lines, ""]).replace("\n", main.newline))
@@ -51,7 +51,7 @@ def module_of(path: str) -> str:
 def function(source: Source, edits: list[Edit]) -> tuple[list[str], str]:
     """The function that holds all edits: its name as attributes of the module, and its new text. Raises `Unreadable` for code
     outside a function, or in one that is made by another."""
-    holders: list[tuple[list[str], ast.stmt]] = []
+    holders: list[tuple[list[str], ast.FunctionDef | ast.AsyncFunctionDef]] = []
 
     def visit(body: list[ast.stmt], names: list[str]) -> None:
         for node in body:
@@ -66,10 +66,15 @@ def function(source: Source, edits: list[Edit]) -> tuple[list[str], str]:
     if len(holders) != 1:
         raise Unreadable(f"{source.file}: the edit is not within one function")
     names, node = holders[0]
+    private = any(
+        isinstance(n, ast.Attribute) and n.attr.startswith("__") and not n.attr.endswith("__") for n in ast.walk(node)
+    )
+    if node.decorator_list or private or "super()" in source.segment(node) or "\t" in source.segment(node):
+        raise Unreadable(f"{source.file}: {names[-1]} cannot be written anew outside its class")
     start, end = source.span(node)
     grown = len(source.edited(edits)) - len(source.text)
     new = source.edited(edits)[start : end + grown]
-    indent = " " * getattr(node, "col_offset", 0)
+    indent = " " * node.col_offset
     return names, textwrap.dedent(indent + new) + "\n"
 
 
@@ -83,7 +88,8 @@ def after_imports(main: Source) -> int:
             last = node
     if last is None:
         raise Unreadable(f"{main.file} imports nothing at its top level")
-    end = main.span(last)[1]
-    if not main.text.startswith(main.newline, end):
+    line = main.lines[(last.end_lineno or last.lineno) - 1]
+    rest = line.encode()[last.end_col_offset :].decode().strip()
+    if rest and not rest.startswith("#"):
         raise Unreadable(f"{main.file}:{last.lineno} holds more than one statement")
-    return end + len(main.newline)
+    return sum(len(line) for line in main.lines[: last.end_lineno])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import os
 import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -29,58 +31,73 @@ def heal(watcher: Watcher) -> bool:
             continue
         try:
             files, _, _ = _core.fixed(folder.place, number, folder.lang)
+            wanted: list[tuple[FunctionType, CodeType]] = []
             for path, data in files:
                 with open(path, "rb") as file:
-                    put(path, file.read(), bytes(data))
+                    wanted += replacements(path, file.read(), bytes(data))
         except (Unhealable, ValueError, OSError, SyntaxError) as error:
             watcher.warn(f"the fix {fix['id']} was not made: {error}")
             continue
-        watcher.warn(f"step {report['trip']['step']}: the update was left out, and the fix {fix['id']} made in memory")
+        for function, code in wanted:
+            function.__code__ = code
+        watcher.warn(f"step {report['trip']['step']}: the fix {fix['id']} was made in memory, and the update left out")
         return True
     return False
 
 
-def put(path: str, before: bytes, after: bytes) -> None:
-    """Gives every function of the file `path` its new code. Raises `Unhealable` where that would not reach what is running."""
+def replacements(path: str, before: bytes, after: bytes) -> list[tuple[FunctionType, CodeType]]:
+    """Functions of the file `path`, each with its new code. Raises `Unhealable` where that would not reach what is running."""
     changed = differing(
         compile(before, path, "exec", dont_inherit=True), compile(after, path, "exec", dont_inherit=True)
     )
     running = set()
-    frame: Any = sys._getframe()
-    while frame is not None:
-        running.add(key(frame.f_code))
-        frame = frame.f_back
-    for old, _ in changed:
+    for frame in sys._current_frames().values():
+        at: Any = frame
+        while at is not None:
+            running.add(key(at.f_code))
+            at = at.f_back
+    functions: dict[Any, list[FunctionType]] = {}
+    for found in gc.get_objects():
+        if type(found) is FunctionType:
+            functions.setdefault(key(found.__code__), []).append(found)
+    pairs: list[tuple[FunctionType, CodeType]] = []
+    for old, new, itself in changed:
+        reached = functions.get(key(old), [])
+        if (
+            not itself
+        ):  # it only makes functions that are changed: those to come have the new code, where it can be replaced
+            pairs += [(f, new) for f in reached if key(old) not in running]
+            continue
         if key(old) in running:
             raise Unhealable(f"{old.co_qualname} is running, and goes on with the code that it began with")
-    wanted = {key(old): new for old, new in changed}
-    functions = [f for f in gc.get_objects() if type(f) is FunctionType and key(f.__code__) in wanted]
-    for old, new in changed:
+        if old.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+            raise Unhealable(f"{old.co_qualname} is a generator, which may have begun already")
         if old.co_freevars != new.co_freevars:
             raise Unhealable(f"{old.co_qualname} uses other variables of the function around it")
-        if not any(key(f.__code__) == key(old) for f in functions):
+        if not reached:
             raise Unhealable(f"no function {old.co_qualname} was found")
-    for function in functions:
-        function.__code__ = wanted[key(function.__code__)]
+        pairs += [(function, new) for function in reached]
+    return pairs
 
 
 def key(code: CodeType) -> tuple[str, str, int]:
-    """What tells the code of one function from that of another."""
-    return code.co_filename, code.co_qualname, code.co_firstlineno
+    """What tells the code of one function from that of another, however its file was reached."""
+    return os.path.realpath(code.co_filename), code.co_qualname, code.co_firstlineno
 
 
-def differing(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType]]:
-    """Pairs of code that do not do the same, innermost only. Raises `Unhealable` where functions were added or removed."""
+def differing(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:
+    """Pairs of code that do not do the same, each with whether it differs itself or only in code within it. Raises `Unhealable`
+    where functions were added or removed, and for code at the top level."""
     olds, news = inner(old), inner(new)
     if [code.co_name for code in olds] != [code.co_name for code in news]:
         raise Unhealable("the fix adds or removes a function")
     found = [pair for a, b in zip(olds, news, strict=True) for pair in differing(a, b)]
-    if same(old, new):
-        return found
+    itself = not same(old, new)
     if old.co_name == "<module>":
-        raise Unhealable("it changes code at the top level of a file, which has run or is running")
-    # Code within it goes with it: a function made later has the new one.
-    return [*found, (old, new)]
+        if itself:
+            raise Unhealable("it changes code at the top level of a file, which has run or is running")
+        return found
+    return [*found, (old, new, itself)] if itself or found else found
 
 
 def inner(code: CodeType) -> list[CodeType]:

@@ -22,7 +22,7 @@ def once_more(command: Any) -> int:
         sys.stderr.write(f"nanscope fix: {error}\n")
         return 2
     from nanscope.again.process import Again
-    from nanscope.fixes.trials import Run, losses_of, run_again, steps_of, succeeded, why
+    from nanscope.fixes.trials import losses_of, run_again, run_of, steps_of, succeeded, why
 
     report, info = json.loads(report_text), json.loads(info_text)
     trip = report["trip"]
@@ -34,19 +34,18 @@ def once_more(command: Any) -> int:
         "cwd": info["cwd"],
         "states": states(),
     }
-    healthy = trip["step"]
-    run = Run(
-        steps_of(command.out),
-        max(healthy, trip.get("seen") or 0),
-        healthy,
-        report["run"].get("seconds") or 0.0,
-        info["cwd"],
-        "",
-    )
+    run = run_of(trip, steps_of(command.out), info["cwd"])
     sources = {path: bytes(data).decode("utf-8", "surrogateescape") for path, data in files}
-    trial = run_again(Again(spec, None), run, sources, math.inf)
+    sys.stderr.write(
+        f"nanscope: running the program again, past step {run.reached}; that took {run.seconds:.0f} s before\n"
+    )
+    try:
+        trial = run_again(Again(spec, None), run, sources, math.inf)
+    except OSError as error:
+        sys.stderr.write(f"nanscope fix: the program cannot be run again: {error}\n")
+        return 2
     fix = report["fixes"][command.number - 1]
-    before = losses_of(run.steps, healthy)
+    before = losses_of(run.steps, run.healthy)
     same = sum(trial.losses.get(step) == loss for step, loss in before.items())
     if succeeded(run, trial):
         told = (

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from nanscope.fixes.search import Search
 from nanscope.fixes.site import Site
-from nanscope.fixes.trials import Run, steps_of
+from nanscope.fixes.trials import run_of, steps_of
 
 if TYPE_CHECKING:
     from nanscope.watcher import Watcher
+
+SLOW_SECONDS = 1.0  # a run that took longer to its trip: say that it is run again
 
 
 def prove(watcher: Watcher) -> bool:
@@ -21,19 +23,11 @@ def prove(watcher: Watcher) -> bool:
     diagnosed, again, report, folder = watcher.diagnosed, watcher.again, watcher.report, watcher.run_folder
     if diagnosed is None or again is None or report is None or watcher.budget <= 0:
         return False
-    trip = json.loads(diagnosed.trip)
-    alarm = trip.get("alarm") or {}
-    steps = steps_of(folder.place)
-    run = Run(
-        steps=steps,
-        reached=max(trip["step"], alarm.get("seen", 0)),
-        healthy=min(trip["step"], alarm.get("step", trip["step"])),
-        seconds=steps[-1][1] / 1e9 if steps else 0.0,
-        base=folder.info["cwd"],
-        command=f"nanscope fix {folder.path}",
-        alarms=bool(alarm),
-    )
-    site = Site(report, json.loads(diagnosed.ledger), run.base, foreign(), since=folder.started)
+    steps, base = steps_of(folder.place), folder.info["cwd"]
+    run = run_of(report["trip"], steps, base, f"nanscope fix {folder.path}")
+    site = Site(report, json.loads(diagnosed.ledger), base, foreign(), since=folder.started)
+    if run.seconds > SLOW_SECONDS:
+        sys.stderr.write(f"nanscope: trying fixes, for at most {watcher.budget_left:.0f} s; Ctrl-C ends that\n")
     Search(again, run, diagnosed.outcomes, watcher.budget_left).start(site)
     return diagnosed.outcomes.any()
 

@@ -138,6 +138,7 @@ class Site:
         self.foreign = foreign
         self.put = put or {}
         self.since = since
+        self._sources: dict[str, Source] = {}
         self.origin: dict[str, Any] = report.get("origin") or {}
         self.causes: list[str] = [cause["id"] for cause in report.get("causes", [])]
         self.phase: str | None = self.origin.get("phase")
@@ -154,18 +155,19 @@ class Site:
         index = self.origin.get("entry")
         return None if index is None else self.ledger["entries"][index]
 
-    @functools.cache  # noqa: B019 - a site lives as long as its proof
     def source(self, file: str) -> Source:
         """The source of a file of the program. Raises `Unreadable`."""
-        found = read(file, self.base, self.put)
-        found.foreign = found.path.startswith(self.foreign)
-        if self.since is not None and found.path not in self.put and os.stat(found.path).st_mtime_ns > self.since:
-            raise Unreadable(f"{file} was changed while the program ran")
-        return found
+        if file not in self._sources:
+            found = read(file, self.base, self.put)
+            found.foreign = found.path.startswith(self.foreign)
+            if self.since is not None and found.path not in self.put and found.changed_after(self.since):
+                raise Unreadable(f"{file} was changed while the program ran")
+            self._sources[file] = found
+        return self._sources[file]
 
     def is_foreign(self, file: str) -> bool:
         """Whether a file belongs to an installed package."""
-        return os.path.normpath(os.path.join(self.base, file)).startswith(self.foreign)
+        return os.path.realpath(os.path.join(self.base, file)).startswith(self.foreign)
 
     @functools.cached_property
     def main(self) -> Source | None:

@@ -42,11 +42,12 @@ class Source:
         self.file = file  # as the report names it
         self.checksum, self.size = zlib.crc32(data), len(data)
         try:
-            self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-            self.text = data.decode(self.encoding)
-            self.tree = (
-                ast.parse(self.text.encode(), path) if self.encoding != "utf-8-sig" else ast.parse(self.text, path)
-            )
+            encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+            if encoding not in ("utf-8", "utf-8-sig"):
+                raise Unreadable(f"{file} is in {encoding}; only files in UTF-8 are edited")
+            self.bom = "\ufeff" if encoding == "utf-8-sig" else ""
+            self.text = data.decode(encoding)
+            self.tree = ast.parse(self.text, path)
         except (SyntaxError, UnicodeDecodeError, LookupError, ValueError, RecursionError) as error:
             raise Unreadable(f"{file} cannot be read as Python source: {error}") from None
         self.lines = _LINE.findall(self.text)
@@ -56,6 +57,13 @@ class Source:
         self.newline = next(
             (line[len(line.rstrip("\r\n")) :] for line in self.lines if line.rstrip("\r\n") != line), "\n"
         )
+
+    def changed_after(self, nanos: int) -> bool:
+        """Whether the file is younger than `nanos` since the epoch, or gone."""
+        try:
+            return os.stat(self.path).st_mtime_ns > nanos
+        except OSError:
+            return True
 
     @functools.cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -151,18 +159,15 @@ class Source:
         indent = self.indent(statement)
         return Edit(start, start, "".join(f"{line}{self.newline}{indent}" for line in lines))
 
-    def nested(self, statement: ast.stmt, header: str) -> Edit:
-        """A statement below a header of its own, as `if ...:`."""
-        start, end = self.span(statement)
-        indent, step = self.indent(statement), self.step()
-        body = self.text[start:end].split(self.newline)
-        inside = self._inside_strings(statement)
-        first = statement.lineno
-        shifted = [
-            line if i == 0 or first + i in inside or not line.strip() else line.replace(indent, indent + step, 1)
-            for i, line in enumerate(body)
-        ]
-        return Edit(start, end, f"{header}{self.newline}{indent}{step}" + self.newline.join(shifted))
+    def nested(self, statement: ast.stmt, header: str) -> list[Edit]:
+        """A statement below a header of its own, as `if ...:`. Raises `Unreadable` where it shares its line."""
+        start, _ = self.span(statement)
+        indent, step, inside = self.indent(statement), self.step(), self._inside_strings(statement)
+        edits = [Edit(start, start, f"{header}{self.newline}{indent}{step}")]
+        for line in range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1):
+            if line not in inside and self.lines[line - 1].strip():
+                edits.append(Edit(self._starts[line - 1], self._starts[line - 1], step))
+        return edits
 
     def indent(self, statement: ast.stmt) -> str:
         """The white space before a statement. Raises `Unreadable` where something else is there."""
@@ -171,6 +176,14 @@ class Source:
         if before.strip():
             raise Unreadable(f"{self.file}:{statement.lineno} holds more than one statement")
         return before
+
+    def alone(self, statement: ast.stmt) -> bool:
+        """Whether a simple statement has its line for itself, so that lines may be put around it."""
+        start, end = self.span(statement)
+        first, last = self._starts[statement.lineno - 1], self._starts[statement.end_lineno or statement.lineno]
+        rest = self.text[end:last].strip()
+        simple = not hasattr(statement, "body")
+        return simple and not self.text[first:start].strip() and (not rest or rest.startswith("#"))
 
     def step(self) -> str:
         """One more level of indentation, as the file has it."""
@@ -206,7 +219,7 @@ class Source:
 
     def diff(self, text: str) -> str:
         """Unified diff from the file to `text`, as `patch` reads it; a carriage return belongs to its line."""
-        before, after = _FEED.findall(self.text), _FEED.findall(text)
+        before, after = _FEED.findall(self.bom + self.text), _FEED.findall(text)
         lines = difflib.unified_diff(before, after, f"a/{self.file}", f"b/{self.file}", n=2)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
@@ -224,7 +237,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
 
 def read(file: str, base: str, put: dict[str, str] | None = None) -> Source:
     """The source of a file that a report names, or of the text that stands for it. Raises `Unreadable`."""
-    path = os.path.normpath(os.path.join(base, file))
+    path = os.path.realpath(os.path.join(base, file))
     if put and path in put:
         return Source(path, file, put[path].encode("utf-8", "surrogateescape"))
     try:

@@ -34,6 +34,7 @@ class Run:
     seconds: float
     base: str
     command: str
+    outside: bool = False  # whether the value that failed belongs to no step
     alarms: bool = False  # whether what failed was an alarm: then none may be raised
 
 
@@ -52,6 +53,20 @@ class Trial:
     losses: dict[int, float]
     pace: float | None
     seconds: float
+
+
+def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "") -> Run:
+    """The run that a report is about: `trip` is its trip, `steps` are those in its run folder."""
+    return Run(
+        steps=steps,
+        reached=max(trip["step"], trip.get("seen") or 0),
+        healthy=trip["step"],  # of an alarm, where it began
+        seconds=steps[-1][1] / 1e9 if steps else 0.0,
+        base=base,
+        command=command,
+        outside=trip["where"] == "output",
+        alarms="alarm" in trip,
+    )
 
 
 def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Trial:
@@ -76,9 +91,8 @@ def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -
 
 
 def judged(run: Run, variant: Variant, trial: Trial, control: Trial | None) -> dict[str, Any]:
-    """The attempt as the run folder holds it. `control` is the program as it is, run under the same conditions. Raises `Unreadable`
-    when a file has gone since."""
-    attempt = variant.plain(run.base)
+    """The attempt as the run folder holds it. `control` is the program as it is, run under the same conditions."""
+    attempt = variant.plain()
     healthy, compared = compare(losses_of(run.steps, run.healthy), trial.losses)
     if healthy != "identical" and variant.safety is Safety.SAFE:
         if control is not None and compare(losses_of(run.steps, run.healthy), control.losses)[0] != "identical":
@@ -99,9 +113,12 @@ def judged(run: Run, variant: Variant, trial: Trial, control: Trial | None) -> d
 
 
 def succeeded(run: Run, trial: Trial) -> bool:
-    """Whether the program got past the step that failed, finite and sane."""
-    past = trial.steps > run.reached or trial.how == "finished"
-    return trial.trip is None and trial.how in ("finished", "stopped", "exited") and past and not absurd(run, trial)
+    """Whether the program got past the step that failed, through every step before it, finite and sane."""
+    # A value that tripped outside any step (an evaluation after the last one) is followed by no step.
+    past = trial.steps > run.reached or (run.outside and trial.how == "finished" and trial.steps == run.reached)
+    whole = set(losses_of(run.steps, run.healthy)) <= set(trial.losses)
+    ended = trial.how in ("finished", "stopped", "exited")
+    return trial.trip is None and ended and past and whole and not absurd(run, trial)
 
 
 def absurd(run: Run, trial: Trial) -> bool:
@@ -139,6 +156,8 @@ def losses_of(steps: list[Any], before: float = math.inf) -> dict[int, float]:
 def compare(run: dict[int, float], fixed: dict[int, float]) -> tuple[str, int]:
     """How near the losses of healthy steps are, and how many there were."""
     pairs = [(run[step], fixed[step]) for step in run if step in fixed]
+    if len(pairs) < len(run):
+        return "changed", len(pairs)
     if all(a == b or (a != a and b != b) for a, b in pairs):
         return "identical", len(pairs)
     near = all(math.isclose(a, b, rel_tol=CLOSE) for a, b in pairs)

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanscope.fixes.fix import Candidate, Safety
-from nanscope.fixes.source import Edit, Source, read
+from nanscope.fixes.source import Edit, Source
 from nanscope.outcomes import Text, text
 
 
 @dataclass(frozen=True)
 class Variant:
-    """`put` holds the text of every file that differs, by absolute path; `names` those files as the report has them."""
+    """`put` holds the text of every file that differs, by absolute path; `files` those files as they were when they were run."""
 
     put: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Source] = field(default_factory=dict)
     steps: tuple[Candidate, ...] = ()
 
     def then(self, one: Candidate) -> Variant:
@@ -23,10 +23,11 @@ class Variant:
         by_source: dict[str, tuple[Source, list[Edit]]] = {}
         for source, edit in one.edits:
             by_source.setdefault(source.path, (source, []))[1].append(edit)
-        put, names = dict(self.put), dict(self.names)
+        put, files = dict(self.put), dict(self.files)
         for path, (source, edits) in by_source.items():
-            put[path], names[path] = source.edited(edits), source.file
-        return Variant(put, names, (*self.steps, one))
+            put[path] = source.bom + source.edited(edits)
+            files.setdefault(path, source)
+        return Variant(put, files, (*self.steps, one))
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
@@ -50,9 +51,9 @@ class Variant:
         parts = [step.summary for step in self.steps]
         return text("; ".join(part["en"] for part in parts), "; ".join(part["ko"] for part in parts))
 
-    def plain(self, base: str) -> dict[str, Any]:
-        """As the run folder holds it, its proof left out. `base` is what the names are relative to. Raises `Unreadable`."""
-        files = [(read(self.names[path], base), new) for path, new in sorted(self.put.items())]
+    def plain(self) -> dict[str, Any]:
+        """As the run folder holds it, its proof left out."""
+        files = [(self.files[path], new) for path, new in sorted(self.put.items())]
         return {
             "id": "+".join(dict.fromkeys(step.id for step in self.steps)),
             "causes": self.causes,

@@ -61,7 +61,7 @@ def entered(site: Site, name: str | None) -> Iterator[tuple[Source, ast.stmt, st
                 for method in node.body:
                     if isinstance(method, ast.FunctionDef) and method.name == found[3]:
                         names = [a.arg for a in method.args.args]
-                        if found[1] in names and method.body[0].lineno > method.lineno:
+                        if found[1] in names and source.alone(method.body[0]):
                             yield source, method.body[0], found[1]
 
 

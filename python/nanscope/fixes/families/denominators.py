@@ -22,6 +22,14 @@ def denominators(site: Site) -> Iterator[Candidate]:
         node = denominator(suspect)
         if node is None:
             continue
+        if suspect.argument("self" if suspect.op in ("reciprocal", "rsqrt", "pow") else "other") is None:
+            for floor in ("1", "1e-6"):  # a number of Python's
+                yield candidate(
+                    "floor-denominator", CAUSES, Safety.SAFE,
+                    f"keep the denominator at {floor} or above", f"분모가 {floor}보다 작아지지 않게 합니다",
+                    (suspect.source, suspect.source.replace(node, f"max({suspect.source.segment(node)}, {floor})")),
+                )  # fmt: skip
+            continue
         for floor in floors(suspect):
             yield candidate(
                 "floor-denominator", CAUSES, Safety.SAFE,

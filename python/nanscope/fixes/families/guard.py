@@ -17,12 +17,14 @@ def guard(site: Site) -> Iterator[Candidate]:
     if source is None or site.report["verdict"] != "nonfinite":
         return
     for statement, optimizer in steps(source):
+        if not source.alone(statement):
+            continue
         finite = f'all(p.grad is None or p.grad.isfinite().all() for group in {optimizer}.param_groups for p in group["params"])'
         yield candidate(
             "skip-bad-update", (), Safety.SAFE,
             "leave out an update whose gradients are not finite; what made them so stays",
             "기울기가 유한하지 않은 업데이트를 건너뜁니다; 원인은 그대로 남습니다",
-            (source, source.nested(statement, f"if {finite}:")),
+            *((source, edit) for edit in source.nested(statement, f"if {finite}:")),
         )  # fmt: skip
 
 

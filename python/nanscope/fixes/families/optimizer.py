@@ -93,6 +93,8 @@ def clip(site: Site) -> Iterator[Candidate]:
     if site.main is None or not {"divergence", "outlier-input"} & set(site.causes):
         return
     for statement, optimizer in steps(site.main):
+        if not site.main.alone(statement):
+            continue
         parameters = f'[p for group in {optimizer}.param_groups for p in group["params"]]'
         yield candidate(
             "clip-gradients", ("divergence",), Safety.CHANGES_TRAINING,
@@ -120,4 +122,4 @@ def backwards(source: Source) -> list[ast.stmt]:
     """Statements that call `backward`."""
     found = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
     calls = [call for call in found if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
-    return [source.above(call, ast.stmt) for call in calls]
+    return [statement for call in calls if source.alone(statement := source.above(call, ast.stmt))]

@@ -38,27 +38,16 @@ def line_in_float32(site: Site) -> Iterator[Candidate]:
         source = suspect.source
         edits = [(source, edit) for edit in wide]
         statement = source.above(suspect.node, ast.stmt)
-        if suspect.entry.get("autocast") and isinstance(statement, ast.stmt) and not hasattr(statement, "body"):
+        if suspect.entry.get("autocast") and isinstance(statement, ast.stmt) and source.alone(statement):
             torch = next((name for name, module in imported(source).items() if module == "torch"), "torch")
             device = (suspect.entry["outputs"] or suspect.entry["inputs"])[0]["device"].partition(":")[0]
-            edits = outside_autocast(source, statement, wide, f'with {torch}.autocast("{device}", enabled=False):')
+            header = f'with {torch}.autocast("{device}", enabled=False):'
+            edits += [(source, edit) for edit in source.nested(statement, header)]
         yield candidate(
             "float32-line", CAUSES, Safety.CHANGES_TRAINING,
-            f"run {suspect.op} in float32", f"{suspect.op} 연산을 float32로 실행합니다",
+            "run this line in float32", "이 줄을 float32로 실행합니다",
             *edits,
         )  # fmt: skip
-
-
-def outside_autocast(source: Source, statement: ast.stmt, wide: list[Edit], header: str) -> list[tuple[Source, Edit]]:
-    """The statement below `header`, with the edits inside it."""
-    nested = source.nested(statement, header)
-    start, end = nested.start, nested.end
-    inner = source.text[start:end]
-    for edit in sorted(wide, key=lambda e: e.start, reverse=True):
-        inner = inner[: edit.start - start] + edit.text + inner[edit.end - start :]
-    indent = source.indent(statement)
-    body = inner.replace(source.newline + indent, source.newline + indent + source.step())
-    return [(source, Edit(start, end, f"{header}{source.newline}{indent}{source.step()}{body}"))]
 
 
 def narrow(suspect: Suspect) -> bool:

@@ -45,7 +45,7 @@ def enclosing_log(suspect: Suspect) -> tuple[ast.expr, ast.expr] | None:
     node: ast.AST | None = suspect.node
     while isinstance(node, ast.expr):
         if isinstance(node, ast.Call) and name_of(node) == "log":
-            argument = subject(node)
+            argument = subject(node, suspect.source)
             return None if argument is None else (node, argument)
         node = suspect.source.parents.get(node)
     return None
@@ -58,11 +58,15 @@ def name_of(node: ast.expr) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def subject(call: ast.Call) -> ast.expr | None:
+def subject(call: ast.Call, source: Source) -> ast.expr | None:
     """What a function of one tensor is applied to: `x` of `torch.log(x)` and of `x.log()`."""
-    if call.args and not isinstance(call.args[0], ast.Constant):
-        return call.args[0]
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(call.func, ast.Attribute):
+        root: ast.expr = call.func.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not (isinstance(root, ast.Name) and root.id in imported(source)):
+            return call.func.value
+    return call.args[0] if call.args else None
 
 
 class Form:
@@ -78,7 +82,7 @@ class Form:
         functional = f"{self._torch}.nn.functional"
         text = self._source.segment
         if isinstance(value, ast.Call):
-            inner, name = subject(value), name_of(value)
+            inner, name = subject(value, self._source), name_of(value)
             if inner is None:
                 return None
             if name == "softmax":
@@ -86,23 +90,31 @@ class Form:
                 return ("log_softmax", f"{functional}.log_softmax({text(inner)}{rest})") if rest else None
             if name == "sigmoid":
                 return "logsigmoid", f"{functional}.logsigmoid({text(inner)})"
-            if name == "sum" and name_of(inner) == "exp" and (exponent := subject(self._call(inner))) is not None:
+            if (
+                name == "sum"
+                and name_of(inner) == "exp"
+                and (exponent := subject(self._call(inner), self._source)) is not None
+            ):
                 rest = self._rest(value)
                 return ("logsumexp", f"{self._torch}.logsumexp({text(exponent)}{rest})") if rest else None
-            if name == "abs" and name_of(inner) == "det" and (matrix := subject(self._call(inner))) is not None:
+            if (
+                name == "abs"
+                and name_of(inner) == "det"
+                and (matrix := subject(self._call(inner), self._source)) is not None
+            ):
                 return "slogdet", f"{self._torch}.linalg.slogdet({text(matrix)}).logabsdet"
         if isinstance(value, ast.BinOp) and _is_one(value.left):
             other = self._value(value.right)
             if (
                 isinstance(value.op, ast.Add)
                 and name_of(other) == "exp"
-                and (x := subject(self._call(other))) is not None
+                and (x := subject(self._call(other), self._source)) is not None
             ):
                 return "softplus", f"{functional}.softplus({text(x)})"
             if (
                 isinstance(value.op, ast.Sub)
                 and name_of(other) == "sigmoid"
-                and (x := subject(self._call(other))) is not None
+                and (x := subject(self._call(other), self._source)) is not None
             ):
                 return "logsigmoid", f"{functional}.logsigmoid(-({text(x)}))"
         return None
@@ -114,7 +126,7 @@ class Form:
 
     def _rest(self, call: ast.Call) -> str:
         """The arguments of a reduction but for its tensor, with a comma before each."""
-        args = call.args[1:] if call.args and subject(call) is call.args[0] else call.args
+        args = call.args[1:] if call.args and subject(call, self._source) is call.args[0] else call.args
         parts = [self._source.segment(a) for a in args] + [
             f"{k.arg}={self._source.segment(k.value)}" for k in call.keywords
         ]

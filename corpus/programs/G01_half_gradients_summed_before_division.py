@@ -58,7 +58,6 @@ def main(rank, port):
         opt.step()
         if rank == 0:
             print(f"step {step} loss {loss.item():.4f}", flush=True)
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

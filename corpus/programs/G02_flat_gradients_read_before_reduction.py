@@ -61,7 +61,6 @@ def main(rank, port):
         work.wait()
         if rank == 0:
             print(f"step {step} loss {loss.item():.4f}", flush=True)
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

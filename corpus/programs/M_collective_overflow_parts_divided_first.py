@@ -40,7 +40,6 @@ def main(rank, port):
         dist.all_reduce(total, op=dist.ReduceOp.MAX)
         if rank == 0:
             print(f"step {step} loss {total.item():.4f} largest {net.module.weight.grad.abs().max() * SCALE:.0f}", flush=True)
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -62,7 +62,6 @@ def main(rank, port):
     scale = accumulated(net, rank)
     uneven(net, rank)
     print(f"rank {rank} scale {scale}", flush=True)
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

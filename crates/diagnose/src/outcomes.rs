@@ -78,9 +78,9 @@ fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64, u64)
         Safety::ChangesTraining => 1,
         Safety::Advice => 2,
     };
-    // In three classes: a time measured over some steps tells no more.
+    // More than twice as slow, or not: a time measured over some steps tells no more.
     let ratio = fix.proof.as_ref().and_then(|proof| proof.time_ratio).unwrap_or(1.0);
-    let cost = u64::from(ratio > 1.25) + u64::from(ratio > 2.0);
+    let cost = u64::from(ratio > 2.0);
     (Reverse(proved(fix)), removes, safety, fix.parts, cost)
 }
 
@@ -168,7 +168,7 @@ mod tests {
             fixes: vec![
                 attempt("guard", &[], Safety::Safe, Some(true), 1.0),
                 attempt("failed", &["underflow"], Safety::Safe, Some(false), 1.0),
-                attempt("slow", &["underflow"], Safety::ChangesTraining, Some(true), 2.0),
+                attempt("slow", &["underflow"], Safety::ChangesTraining, Some(true), 3.0),
                 attempt("quick", &["underflow"], Safety::ChangesTraining, Some(true), 1.1),
                 attempt("unrun", &["underflow"], Safety::Safe, None, 1.0),
                 attempt("safe", &["underflow"], Safety::Safe, Some(true), 3.0),

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nanscope import _core
+from nanscope.capture.recorder import flatten
 
 Tensor = torch.Tensor
 GRADIENT_VOUCHED = 1e15  # below this a float32 optimizer with a sane eps cannot leave float32 in one step
@@ -125,3 +126,21 @@ def learning_rate(optimizer: Any) -> float | None:
     if isinstance(lr, Tensor):
         return float(lr) if lr.device.type == "cpu" else None
     return None if lr is None else float(lr)
+
+
+def finite_in(arguments: Any) -> bool:
+    """False when the program itself has fed NaN: it may well know what to do with what comes out."""
+    found: list[Tensor] = []
+    flatten(arguments, found)
+    return first_bad([t for t in found if t.is_floating_point()]) is None
+
+
+def evaluated_nan(found: list[Tensor]) -> bool:
+    """Whether the first floating result holds nothing but what is not finite, NaN among it."""
+    for tensor in found:
+        if tensor.is_floating_point() and tensor.numel() and tensor.is_cpu:
+            flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()
+            # One element first: a healthy evaluation pays for no more.
+            first = flat[(0,) * flat.dim()].item() if flat.dim() else flat.item()
+            return not math.isfinite(first) and not bool(torch.isfinite(flat).any()) and bool(torch.isnan(flat).any())
+    return False

@@ -31,7 +31,7 @@ from nanscope.capture import (
     swaps,
 )
 from nanscope.capture.event import Event, Tape
-from nanscope.capture.recorder import Recorder, flatten, storage_id
+from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
 from nanscope.distributed.peers import Peers
@@ -178,32 +178,17 @@ class Watcher:
         """An outermost module has returned without a graph. A model whose outputs are nothing but NaN is a trip: whatever
         the program goes on to do with them, they say nothing. Modules without parameters (metrics, losses) may be undefined.
         """
-        if self._evaluated_nan(found) and any(True for _ in event.target.parameters()) and self._good(arguments):
+        if (
+            signals.evaluated_nan(found)
+            and any(True for _ in event.target.parameters())
+            and signals.finite_in(arguments)
+        ):
             tape = Tape()
             tape.events = [event]
             tape.originals = self._keep_tape().originals
             trip = Trip(self.clock.now(), "output", "nan", tape, None, type(event.target).__name__)
             trip.roots = [event.target]
             self.confirm(trip)
-
-    @staticmethod
-    def _good(arguments: Any) -> bool:
-        """False when the program itself has fed NaN: it may well know what to do with what comes out."""
-        found: list[Tensor] = []
-        flatten(arguments, found)
-        return signals.first_bad([t for t in found if t.is_floating_point()]) is None
-
-    @staticmethod
-    def _evaluated_nan(found: list[Tensor]) -> bool:
-        for tensor in found:
-            if tensor.is_floating_point() and tensor.numel() and tensor.is_cpu:
-                flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()
-                # One element first: a healthy evaluation pays for no more.
-                first = flat[(0,) * flat.dim()].item() if flat.dim() else flat.item()
-                return (
-                    not math.isfinite(first) and not bool(torch.isfinite(flat).any()) and bool(torch.isnan(flat).any())
-                )
-        return False
 
     def joined(self) -> None:
         """The process may have become one of several ranks."""
@@ -699,28 +684,13 @@ class Watcher:
         self._finite = merged
 
     def proved(self) -> bool:
-        """Runs the program with fixes for the first trip, where that is possible; the report then tells of them. Returns whether
-        anything was tried."""
+        """Tries fixes for the trip that was diagnosed, where that is possible. Returns whether there is something new to tell."""
         if self.diagnosed is None or self.tried or os.getpid() != self._pid:
             return False
         self.tried = True
-        from nanscope.fixes.prove import prove
+        from nanscope.fixes.prove import proved
 
-        folder = self.run_folder
-        try:
-            news = prove(self)
-        except KeyboardInterrupt:
-            self.warn("fixes were not tried to the end: interrupted")
-            news = self.diagnosed.outcomes.any()
-        except Exception as error:  # noqa: BLE001 - the diagnosis stands without it
-            self.warn(f"fixes could not be tried: {type(error).__name__}: {error}")
-            news = self.diagnosed.outcomes.any()
-        if news:
-            folder.outcomes(self.diagnosed.outcomes.plain())
-            end = folder.ending("stopped", None, self.clock.completed(), self.own_seconds())
-            self.report = self.diagnosed.report(folder, end)
-            folder.report(self.report)
-        return news
+        return proved(self)
 
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder

@@ -18,8 +18,29 @@ if TYPE_CHECKING:
 SLOW_SECONDS = 1.0  # a run that took longer to its trip: say that it is run again
 
 
-def prove(watcher: Watcher) -> bool:
-    """Tries fixes for the first trip of a run that is over. Returns whether there is something new to report."""
+def proved(watcher: Watcher) -> bool:
+    """Tries fixes for the trip that was diagnosed last, and reports again with what came out. Returns whether anything did. An
+    interrupt ends the trials and not the report; neither does a failure of ours."""
+    diagnosed, folder = watcher.diagnosed, watcher.run_folder
+    if diagnosed is None:
+        return False
+    try:
+        news = _tried(watcher)
+    except KeyboardInterrupt:
+        watcher.warn("fixes were not tried to the end: interrupted")
+        news = diagnosed.outcomes.any()
+    except Exception as error:  # noqa: BLE001 - the diagnosis stands without it
+        watcher.warn(f"fixes could not be tried: {type(error).__name__}: {error}")
+        news = diagnosed.outcomes.any()
+    if news:
+        folder.outcomes(diagnosed.outcomes.plain())
+        end = folder.ending("stopped", None, watcher.clock.completed(), watcher.own_seconds())
+        watcher.report = diagnosed.report(folder, end)
+        folder.report(watcher.report)
+    return news
+
+
+def _tried(watcher: Watcher) -> bool:
     diagnosed, again, report, folder = watcher.diagnosed, watcher.again, watcher.report, watcher.run_folder
     if diagnosed is None or again is None or report is None or watcher.budget <= 0:
         return False

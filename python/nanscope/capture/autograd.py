@@ -10,6 +10,7 @@ import torch
 
 from nanscope import _core
 from nanscope.capture.event import Event
+from nanscope.capture.failure import OnFailure
 from nanscope.capture.recorder import Recorder
 
 Loss = Callable[[Event, list[torch.Tensor]], None]
@@ -90,10 +91,8 @@ def record(
                 carry.before_backward()
         recorder.in_backward = True
         try:
-            result = function(*args, **kwargs)
-        except Exception:
-            event.failed = True
-            raise
+            with OnFailure(lambda: setattr(event, "failed", True)):
+                result = function(*args, **kwargs)
         finally:
             recorder.in_backward = False
         if carries:

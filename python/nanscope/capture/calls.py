@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from nanscope.capture.failure import OnFailure
 from nanscope.capture.recorder import Recorder, flatten
 
 # Where each lives, and where else torch itself has bound the same function.
@@ -98,12 +99,8 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
             recorder.on_manual_step()
         event = recorder.event("call", function, random=True)
         recorder.tell(event, args, kwargs)
-        try:
+        with OnFailure(lambda: recorder.failed(event, args, kwargs)):
             result = function(*args, **kwargs)
-        except Exception:
-            event.failed = True
-            recorder.write(event, args, kwargs, True)
-            raise
         found: list[torch.Tensor] = []
         flatten(result, found)
         pinned = always or any(t.requires_grad for t in found)

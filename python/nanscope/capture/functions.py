@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from nanscope import _core
 from nanscope._core import caller
 from nanscope.capture.event import Event
+from nanscope.capture.failure import OnFailure
 from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
 from nanscope.capture.state import random_state
 
@@ -160,16 +161,15 @@ class Functions(TorchFunctionMode):
             if recorder.observer is not None:
                 recorder.observer.finish()
 
+    def _failed(self, func: Any, args: Any, kwargs: Any, state: Any) -> None:
+        event = self.recorder.event("function", func)
+        event.random = state
+        self.recorder.failed(event, args, kwargs)
+
     def _pure(self, func: Any, args: Any, kwargs: Any, random: bool) -> Any:
-        recorder = self.recorder
         state = random_state() if random else None
-        try:
+        with OnFailure(lambda: self._failed(func, args, kwargs, state)):
             result = func(*args, **kwargs)
-        except Exception:
-            event = recorder.event("function", func)
-            event.failed, event.random = True, state
-            recorder.write(event, args, kwargs, True)
-            raise
         if isinstance(result, Tensor):
             pinned = result.requires_grad
         else:

@@ -10,6 +10,7 @@ import torch
 
 from nanscope import _core
 from nanscope.capture.event import Event
+from nanscope.capture.failure import OnFailure
 from nanscope.capture.recorder import Recorder, flatten
 
 Seen = Callable[[Event, list[torch.Tensor], Any], None]
@@ -50,12 +51,8 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
             event.state = before = volatile.before(module)
         if recorder.observer is not None:
             recorder.tell(event, args, kwargs)
-        try:
+        with OnFailure(lambda: recorder.failed(event, args, kwargs)):
             result = original(module, *args, **kwargs)
-        except Exception:
-            event.failed = True
-            recorder.write(event, args, kwargs, True)
-            raise
         changed = volatile.after(before) if before is not None else None
         if event.random is not None:
             volatile.drawn(training, event.random)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import torch
 from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
 from nanscope.replay.places import place
+from nanscope.replay.running import running
 from nanscope.replay.tracer import BACKWARD_CODE, RUN_CODE
 
 CALL_CODE = torch.nn.Module._call_impl.__code__
@@ -40,24 +41,9 @@ class Sites:
         self.event: Event | None = None
         self._forward: dict[int, Site] = {}  # sequence number of a backward node -> site of its forward operator
 
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Keeps the stack of running modules, through `nn.Module.__call__`. `event` is to be set before each event."""
-        original = torch.nn.Module.__call__
-        stack = self.modules
-
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            stack.append(module)
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                stack.pop()
-
-        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
-        try:
-            yield
-        finally:
-            torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+    def watching(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps the stack of running modules. `event` is to be set before each event."""
+        return running(self.modules)
 
     def of(self, node: Any) -> Site:
         """The site of the operator that is being dispatched, for the backward node that is running, if one is."""

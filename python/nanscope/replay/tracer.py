@@ -23,6 +23,7 @@ from nanscope.replay.operators import Operators
 from nanscope.replay.places import place as make_place
 from nanscope.replay.player import Player
 from nanscope.replay.reference import Shadows
+from nanscope.replay.running import running
 
 Tensor = torch.Tensor
 RUN_CODE = Player._run.__code__
@@ -105,24 +106,9 @@ class Tracer(TorchDispatchMode):
             return "optimizer"
         return self.phases.get(event.serial, "forward")
 
-    @contextlib.contextmanager
-    def named_modules(self) -> Iterator[None]:
-        """Keeps the stack of running modules, through `nn.Module.__call__`."""
-        original = torch.nn.Module.__call__
-        stack = self._modules
-
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            stack.append(module)
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                stack.pop()
-
-        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
-        try:
-            yield
-        finally:
-            torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+    def named_modules(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps the stack of running modules."""
+        return running(self._modules)
 
     # ---- operators
 

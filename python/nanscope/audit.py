@@ -103,7 +103,8 @@ class Audit:
         try:
             with without_checkpoints() as left_out:
                 plain = _played(watcher, trip, names, witness)
-        except Exception:  # noqa: BLE001 - nothing is lost but a number
+        except Exception as error:  # noqa: BLE001 - nothing is lost but a number
+            watcher.run_folder.note(f"how far the gradients are off was not measured: {type(error).__name__}: {error}")
             return None
         if plain.error is not None or not left_out[0]:
             return None

@@ -307,12 +307,13 @@ def test_fixes_are_for_the_trip_that_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_spelled_out_forms_are_recognised(text: str, result: str) -> None:
-    from nanscope.fixes.families.stable import Form, subject
+    from nanscope.fixes.families.stable import Form
     from nanscope.fixes.source import Source
+    from nanscope.fixes.syntax import subject
 
     source = Source("/x/a.py", "a.py", f"import torch\ny = {text}\n".encode())
     call = source.tree.body[1].value  # type: ignore[attr-defined]
-    argument = subject(call, source)
+    argument = subject(source, call)
     assert argument is not None
     found = Form(source, "torch").log(argument)
     assert found is not None and found[1] == result

@@ -70,7 +70,7 @@ def blames(ran: Result, code: str, rank: int, step: int) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_the_rank_whose_own_value_was_bad_is_named(tmp_path: Path, method: str) -> None:
     code = started("4, (1, 2)", method)
     ran = watched(tmp_path, code)

@@ -10,7 +10,7 @@ from typing import Any
 from nanscope import _core
 from tests.test_scope import inside
 
-LEARNT = 6  # calls after which a module's calls are recorded on the short way
+GROWN = 80  # steps after which modules are learnt, and an optimizer is watched for gradients that pile up no longer
 
 
 class Optimizer:
@@ -59,20 +59,57 @@ def recorded(backward: Callable[[Any], None], steps: int) -> list[Any]:
     return [*events, *rest]
 
 
+class Counted:
+    """How often the long ways were gone."""
+
+    def __init__(self) -> None:
+        self.modules = self.backwards = 0
+
+    def __enter__(self) -> None:
+        from nanscope.capture import autograd, modules
+
+        self.originals = modules._outermost, autograd.record
+
+        def outermost(*args: Any) -> Any:
+            self.modules += 1
+            return self.originals[0](*args)
+
+        def record(*args: Any) -> Any:
+            self.backwards += 1
+            return self.originals[1](*args)
+
+        modules._outermost, autograd.record = outermost, record
+
+    def __exit__(self, *_: object) -> None:
+        from nanscope.capture import autograd, modules
+
+        modules._outermost, autograd.record = self.originals
+
+
 def test_short_and_long_way(tmp_path: Path) -> None:
     def body() -> None:
         import nanscope
+        from nanscope.capture.state import LEARN_CALLS
 
         ways: dict[str, tuple[Callable[[Any], None], int]] = {
             "long": (lambda loss: loss.backward(None, None, False, None), 1),
             "short backward": (lambda loss: loss.backward(), 1),
-            "short module": (lambda loss: loss.backward(None, None, False, None), LEARNT),
-            "short": (lambda loss: loss.backward(), LEARNT),
+            "short module": (lambda loss: loss.backward(None, None, False, None), GROWN),
+            "short": (lambda loss: loss.backward(), GROWN),
         }
-        found = {}
+        found, calls = {}, {}
         for name, (backward, steps) in ways.items():
-            with nanscope.watch(out=name):
+            counted = calls[name] = Counted()
+            with counted, nanscope.watch(out=name):
                 found[name] = recorded(backward, steps)
+        # A module is learnt by its first calls; after that neither way calls Python.
+        assert (calls["long"].modules, calls["long"].backwards) == (1, 1)
+        assert (calls["short backward"].modules, calls["short backward"].backwards) == (1, 0)
+        assert (
+            LEARN_CALLS <= calls["short module"].modules == calls["short"].modules < GROWN // 4
+        )  # and looked at again now and then
+        assert calls["short module"].backwards == GROWN
+        assert calls["short"].backwards < GROWN, "the last ones were short"
         kinds = [event[0] for event in found["long"][:3]]
         assert kinds == ["module", "function", "backward"]
         assert found["long"][2][6] > 0.0, "the loss was read"

@@ -821,6 +821,11 @@ class Recording:
         """
         A new event with the settings in force now. It is on no tape yet.
         """
+    def failed(self, /, event: Event, args: Any, kwargs: dict | None) -> None:
+        """
+        Writes `event`, whose call has raised, marked as such. Never raises: an error of ours must not take the place of the
+        program's, and a replay then ends before this call.
+        """
     def forget(self, /, tensor: Any) -> None:
         """
         `tensor` counts as one from outside from now on.

@@ -508,6 +508,7 @@ class Watcher:
         self._gradients = None
         self.clock.stepped(self)
         self.recorder.boundary()
+        self.collectives.unfinished()  # lets go of those that are over
         self._update_left_out = None
         loss = self.calm.loss
         self.run_folder.step(step, self.calm.end_step(), loss, None, None, self.scale(), None, False)
@@ -664,16 +665,13 @@ class Watcher:
                 self.run_folder.report_after(self.finite_report())
             if self.peers is not None and how == "stopped" and os.getpid() == self._pid:
                 self.peers.leave()
-            if self.children.any() and os.getpid() == self._pid:
-                self._gather()
+            if os.getpid() == self._pid:
+                self.children.close()
+                if self.children.any():
+                    self.tell_all()
 
     def _others_tripped(self) -> bool:
         return self.peers is not None and bool(self.peers.others_tripped())
-
-    def _gather(self) -> None:
-        """One report of this process and of all that it has started."""
-        self.children.close()
-        self.tell_all()
 
     def tell_all(self) -> None:
         """The report is that of all processes from now on."""

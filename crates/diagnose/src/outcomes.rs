@@ -13,7 +13,7 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
     report.island.clone_from(&outcomes.island);
     // Only the answer: what a family of fixes serves is wider than what one of them has shown.
     if let Some(cause) = report.causes.first_mut().filter(|cause| cause.confidence == Confidence::Likely)
-        && outcomes.fixes.iter().any(|fix| proved(fix) && fix.causes.contains(&cause.id))
+        && outcomes.fixes.iter().any(|attempt| proved(attempt) && attempt.causes.contains(&cause.id))
     {
         cause.confidence = Confidence::Proved;
     }
@@ -28,10 +28,10 @@ pub fn tried(report: &mut Report, outcomes: &Outcomes, lang: Lang) {
     }
     let first = report.causes.first().map(|cause| cause.id.clone());
     // What was run and did not help is in the run folder, and no fix.
-    let mut fixes: Vec<&Attempt> = outcomes.fixes.iter().filter(|fix| !failed(fix)).collect();
-    fixes.sort_by_key(|fix| rank(fix, first.as_deref()));
+    let mut attempts: Vec<&Attempt> = outcomes.fixes.iter().filter(|attempt| !failed(attempt)).collect();
+    attempts.sort_by_key(|attempt| rank(attempt, first.as_deref()));
     let advice = std::mem::take(&mut report.fixes);
-    report.fixes = fixes.into_iter().map(|fix| fix.told(pick)).chain(advice).collect();
+    report.fixes = attempts.into_iter().map(|attempt| attempt.fix.told(pick)).chain(advice).collect();
     for (at, proof) in report.fixes.iter_mut().enumerate().filter_map(|(at, fix)| Some((at, fix.proof.as_mut()?))) {
         // Recorded before the fixes were ranked: as `nanscope fix RUN`.
         proof.command = format!("{} {} --prove", proof.command, at + 1);
@@ -58,35 +58,35 @@ fn confirmation<'a>(cause: &str, experiments: &'a [Tried]) -> Option<&'a Tried> 
     ids.iter().find_map(|id| experiments.iter().find(|tried| tried.finite && tried.id == *id))
 }
 
-fn proved(fix: &Attempt) -> bool {
-    fix.proof.as_ref().is_some_and(|proof| proof.proved)
+fn proved(attempt: &Attempt) -> bool {
+    attempt.fix.proof.as_ref().is_some_and(|proof| proof.proved)
 }
 
-fn failed(fix: &Attempt) -> bool {
-    fix.proof.as_ref().is_some_and(|proof| !proof.finite)
+fn failed(attempt: &Attempt) -> bool {
+    attempt.fix.proof.as_ref().is_some_and(|proof| !proof.proved)
 }
 
 /// Proof first, then whether it removes the first cause, then safety, then how much it changes, then cost; smaller is better.
-fn rank(fix: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64, u64) {
+fn rank(attempt: &Attempt, cause: Option<&str>) -> (Reverse<bool>, u8, u8, u64, u64) {
     let removes = match cause {
-        Some(id) if fix.causes.iter().any(|cause| cause == id) => 0,
-        _ if !fix.causes.is_empty() => 1,
+        Some(id) if attempt.causes.iter().any(|cause| cause == id) => 0,
+        _ if !attempt.causes.is_empty() => 1,
         _ => 2,
     };
-    let safety = match fix.safety {
+    let safety = match attempt.fix.safety {
         Safety::Safe => 0,
         Safety::ChangesTraining => 1,
         Safety::Advice => 2,
     };
     // More than twice as slow, or not: a time measured over some steps tells no more.
-    let ratio = fix.proof.as_ref().and_then(|proof| proof.time_ratio).unwrap_or(1.0);
+    let ratio = attempt.fix.proof.as_ref().and_then(|proof| proof.time_ratio).unwrap_or(1.0);
     let cost = u64::from(ratio > 2.0);
-    (Reverse(proved(fix)), removes, safety, fix.parts, cost)
+    (Reverse(proved(attempt)), removes, safety, attempt.parts, cost)
 }
 
 #[cfg(test)]
 mod tests {
-    use nanscope_trace::schema::{Cause, Proof, RunInfo};
+    use nanscope_trace::schema::{Cause, Fix, Proof, RunInfo};
 
     use super::*;
     use crate::report::finite;
@@ -102,16 +102,11 @@ mod tests {
             seconds: None,
             command: "nanscope fix run".into(),
         });
+        let summary = Text { en: "in English".into(), ko: "한국어로".into() };
         Attempt {
-            id: id.into(),
+            fix: Fix { id: id.into(), summary, safety, diff: None, files: vec![], proof, note: None },
             causes: causes.iter().map(|&id| id.to_owned()).collect(),
             parts: 1,
-            summary: Text { en: "in English".into(), ko: "한국어로".into() },
-            safety,
-            diff: None,
-            files: vec![],
-            proof,
-            note: None,
         }
     }
 

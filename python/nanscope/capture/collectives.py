@@ -15,12 +15,12 @@ import torch
 from nanscope._core import caller
 from nanscope.capture.recorder import Recorder, flatten
 
-# Which argument holds what a method writes.
-WRITES = {
-    "allreduce": 0, "allreduce_coalesced": 0, "broadcast": 0, "reduce": 0, "allgather": 0, "_allgather_base": 0,
-    "allgather_coalesced": 0, "allgather_into_tensor_coalesced": 0, "gather": 0, "scatter": 0, "reduce_scatter": 0,
-    "_reduce_scatter_base": 0, "reduce_scatter_tensor_coalesced": 0, "alltoall": 0, "alltoall_base": 0,
-}  # fmt: skip
+# Methods whose first argument is what they write.
+WRITES = (
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "allgather_coalesced",
+    "allgather_into_tensor_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base",
+    "reduce_scatter_tensor_coalesced", "alltoall", "alltoall_base",
+)  # fmt: skip
 PENDING_MAX = 4096  # collectives of one step that are remembered until they are over
 _reductions: list[str] = []  # of the calls that are running, the innermost last
 
@@ -86,14 +86,13 @@ def install(recorder: Recorder, job: Job, pending: Pending) -> Callable[[], None
 
 def _method(recorder: Recorder, pending: Pending, group: Any, name: str) -> Callable[[], None]:
     original = getattr(group, name)
-    position = WRITES[name]
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         _reductions.append(_reduction(args, kwargs))
         try:
             if not args or recorder.closed:
                 return original(self, *args, **kwargs)
-            written = args[position]
+            written = args[0]
             if not recorder.live():
                 work = original(self, *args, **kwargs)
             else:
@@ -135,6 +134,8 @@ def _recorded(recorder: Recorder, original: Any, method: Any, group: Any, args: 
 
 def _reduction(args: Any, kwargs: Any) -> str:
     for value in (*args, *kwargs.values()):
+        if isinstance(value, (torch.Tensor, list, tuple)):  # or it would be printed
+            continue
         found = getattr(value, "reduceOp", value)
         name = str(getattr(found, "op", found))
         if name.startswith("RedOpType."):

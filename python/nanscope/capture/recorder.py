@@ -63,11 +63,6 @@ class Recorder(_core.Recording):
 
     # ---- events
 
-    def failed(self, event: Event, args: Any, kwargs: Any) -> None:
-        """A call of the program has raised: it stays on the tape, marked."""
-        event.failed = True
-        self.write(event, args, kwargs, True)
-
     def tell(self, event: Event, args: Any, kwargs: Any) -> None:
         """Tells a tracer that watches the step as it happens."""
         if self.observer is not None:

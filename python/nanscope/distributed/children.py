@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from multiprocessing.connection import wait
 from typing import Any
 
 from nanscope.distributed.child import Child, Handover
@@ -71,12 +72,10 @@ class Children:
     def _alive(self) -> list[int]:
         """Process ids. Asks without taking the exit status, which is for whoever joins the process."""
         found = []
-        for weak in self._running:
-            process = weak()
-            pid = None if process is None else process.pid
-            with contextlib.suppress(ChildProcessError):  # joined already
-                if pid is not None and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                    found.append(pid)
+        for process in (weak() for weak in self._running):
+            with contextlib.suppress(ValueError):  # closed already
+                if process is not None and process.pid is not None and not wait([process.sentinel], 0):
+                    found.append(process.pid)
         return found
 
     def _end_those_that_wait(self) -> None:

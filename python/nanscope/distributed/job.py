@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import time
 from typing import Any
 
@@ -85,7 +86,7 @@ def wait_or_end(process: Any, shared: str, grace: float, kill: float) -> int:
             since = time.monotonic()
         if since is not None and time.monotonic() - since > grace:
             process.terminate()
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(kill)
             process.kill()
     return int(process.returncode)

@@ -1,7 +1,7 @@
 """The other ranks of a job, met through files in the run folder: nothing is added to the program's own communication.
 
-step-S-rank-R    rank R has tripped in step S, before its update
-step-S-decision  how the step is run again; the first who decides, decides for all
+step-S-N-rank-R    rank R has tripped in step S for the Nth time, before its update
+step-S-N-decision  how the step is run again; the first who decides, decides for all
 stopped-rank-R   rank R has told what it knows and leaves
 ended-rank-R     rank R writes no more (of a job that a launcher has started)
 """
@@ -14,6 +14,7 @@ import json
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class Peers:
         self.rank = rank
         self.world = world
         self.folder = os.path.join(folder, "meeting")
-        self._tripped = False
+        self._trips: Counter[int] = Counter()  # of this rank, by step: two optimizers may trip in the same one
 
     def meet(self, step: int, calls: list[str], step_seconds: float) -> bool:
         """Says that this rank has tripped in `step`. True when all ranks have, with the same `calls` to run again: then all
@@ -39,11 +40,12 @@ class Peers:
         wait = min(MEET_SECONDS + MEET_STEPS * step_seconds, MEET_MAX_SECONDS)
         if not self.announce(step, calls):
             return False
-        decision = f"step-{step}-decision"
+        meeting = f"step-{step}-{self._trips[step]}"
+        decision = f"{meeting}-decision"
         present: list[str] = []
 
         def all_here() -> bool:
-            present[:] = glob.glob(os.path.join(glob.escape(self.folder), f"step-{step}-rank-*"))
+            present[:] = glob.glob(os.path.join(glob.escape(self.folder), f"{meeting}-rank-*"))
             return len(present) >= self.world or self._has(decision)
 
         here = _until(all_here, wait) and len(present) >= self.world
@@ -53,8 +55,8 @@ class Peers:
 
     def announce(self, step: int, calls: list[str] | None = None) -> bool:
         """Says that this rank has tripped in `step`. False when that cannot be said."""
-        self._tripped = True
-        return self._post(f"step-{step}-rank-{self.rank}", {"calls": calls, **_process()})
+        self._trips[step] += 1
+        return self._post(f"step-{step}-{self._trips[step]}-rank-{self.rank}", {"calls": calls, **_process()})
 
     def others_tripped(self) -> list[int]:
         """Other ranks that have tripped so far."""
@@ -64,7 +66,7 @@ class Peers:
     def leave(self) -> None:
         """After a trip: waits until the others that have tripped have told what they know, as the end of one rank ends all."""
         self._post(f"stopped-rank-{self.rank}", _process())
-        if self._tripped:
+        if self._trips:
             _until(lambda: all(self._gone(rank) for rank in self.others_tripped()), LEAVE_SECONDS)
 
     def post_end(self) -> None:

@@ -15,7 +15,6 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from nanscope import _core
 from nanscope.capture.event import Event
-from nanscope.capture.recorder import storage_id
 from nanscope.experiments.bench import Bench
 from nanscope.experiments.change import Change
 from nanscope.experiments.recast import Birth, Recast
@@ -30,14 +29,13 @@ NAMED_MAX = 8  # samples that are named
 def run(bench: Bench, planned: dict[str, Any]) -> list[dict[str, Any]]:
     """`arguments`: `samples`, the size of the batch."""
     size = planned["arguments"]["samples"]
-    known = storages(bench)
+    known = bench.storages
     search = _core.GuiltySearch(size, REPLAYS_MAX)
-    unusable = False
     while (asked := search.next()) is not None and not bench.over(2):
         samples, stand_in = asked
         birth = Birth()
         trial = bench.run(Rows(size, samples, stand_in, known, birth))
-        unusable = unusable or (trial.error is not None and len(samples) != 1)
+        unusable = trial.error is not None and len(samples) != 1
         if unusable or (len(samples) == size and trial.finite):
             return []
         search.answer(samples, stand_in, trial.finite, guilty_rows(birth, size))
@@ -83,12 +81,6 @@ def told(bench: Bench, guilty: int, alone: bool, replays: int) -> Text:
     return text(en, ko)
 
 
-def storages(bench: Bench) -> set[int]:
-    """Storages of parameters and buffers."""
-    tensors = [*bench.parameters, *(b for root in bench.trip.roots for b in root.buffers())]
-    return {storage_id(t) for t in tensors}
-
-
 def guilty_rows(birth: Birth, size: int) -> list[int]:
     """Samples whose rows are bad in the first bad result; none where its rows are not samples, or all are bad."""
     if birth.size < size or birth.size % size:
@@ -113,6 +105,9 @@ class Rows(Recast):
 
     def around(self, event: Event) -> Any:
         return super().around(event) if self.birth is not None else Change.around(self, event)
+
+    def whole(self) -> Any:
+        return super().whole() if self.birth is not None else Change.whole(self)
 
     def idle(self) -> Change:
         return Change()

@@ -13,8 +13,9 @@ import torch
 
 from nanscope import _core, signals
 from nanscope.capture.event import Event, closure
+from nanscope.capture.recorder import storage_id
 from nanscope.experiments.change import Change
-from nanscope.experiments.peak import Peak, outside
+from nanscope.experiments.peak import Peak, allocated, devices
 from nanscope.replay.names import Names
 from nanscope.replay.player import Player
 from nanscope.replay.values import number, readable
@@ -63,7 +64,8 @@ class Changed(Player):
 class Bench:
     """The failing step of one trip, to be run again and again.
 
-    `limit` is when the time is over, by `time.monotonic()`. `reference` is the loss of the step in float64, once known.
+    `limit` is when the time is over, by `time.monotonic()`. `storages` are those of parameters and buffers. `reference` is the
+    loss of the step in float64, once known.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Bench:
         self.scalers = scalers
         self.base = base
         self.limit = limit
+        self.storages = {storage_id(t) for t in (*parameters, *(b for root in trip.roots for b in root.buffers()))}
         self.replays = 0
         self.reference: float | None = None
         self.plain: Trial | None = None
@@ -98,15 +101,19 @@ class Bench:
         states = [(g, g.get_state()) for g in self._generators]
         after: list[bool] = []
 
+        on = devices(self.parameters) if peak is not None else set()
+
         @contextlib.contextmanager
         def around(event: Event, args: Any, kwargs: Any) -> Iterator[None]:
-            with outside(peak, self.parameters) if peak is not None else contextlib.nullcontext(), change.around(event):
+            with contextlib.nullcontext() if peak is None or on else peak, change.around(event):
                 yield
 
-        with _uncached():
-            player.play(around, self.parameters, lambda: after.append(self._state_finite()))
-        for generator, state in states:
-            generator.set_state(state)
+        try:
+            with _uncached(), allocated(peak, on) if peak is not None and on else contextlib.nullcontext():
+                player.play(around, self.parameters, lambda: after.append(self._state_finite()))
+        finally:
+            for generator, state in states:
+                generator.set_state(state)
         self.replays += 1
         gradients = [g for g in player.gradients.values() if g is not None] if hasattr(player, "gradients") else []
         loss = player.losses[-1][1] if player.losses else None

@@ -28,7 +28,7 @@ def run(bench: Bench, planned: dict[str, Any]) -> list[dict[str, Any]]:
     search = Search(bench)
     found = search.find()
     told = []
-    if search.guess is not None:
+    if search.guess is not None and search.guess[2].error is None:
         name, units, trial = search.guess
         kind = "line" if next(iter(units))[1] is not None else "module"
         told.append(bench.told({"id": f"{kind}-float32", "change": named([name])}, trial, search.change(units)))
@@ -43,7 +43,7 @@ def run(bench: Bench, planned: dict[str, Any]) -> list[dict[str, Any]]:
         notes.append("some larger sets fail")
         notes_ko.append("더 큰 집합 중 실패하는 것이 있음")
     note = text("; ".join(notes), "; ".join(notes_ko)) if notes else None
-    if search.guess is not None and found.units == search.guess[1]:
+    if told and search.guess is not None and found.units == search.guess[1]:
         if note is not None:
             told[0]["note"] = note
         return told
@@ -125,7 +125,7 @@ class Search:
         """One unit is enough, and without it the step fails. Is there another way, without it?"""
         found = Found({unit}, True, [self.name(unit)])
         rest = [other for other in fine if other != unit]
-        if rest and not self.bench.over(2) and self._try(set(rest)).finite:
+        if rest and not self.bench.over(2):
             other = self._search(rest, None)
             if other is not None:
                 found.alternatives = [other.members, *other.alternatives]

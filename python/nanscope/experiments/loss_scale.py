@@ -31,4 +31,5 @@ class Scale(Change):
         if event.kind != "backward" or len(roots) != 1 or any(value is not None for value in given):
             return call()
         start = torch.full_like(roots[0], self.factor)
-        return event.target(args[0], start if args[0] is roots[0] else [start], *args[2:], **kwargs)
+        rest = {key: value for key, value in kwargs.items() if key not in ("gradient", "grad_tensors")}
+        return event.target(args[0], start if args[0] is roots[0] else [start], *args[2:], **rest)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -49,14 +50,16 @@ class Peak(TorchDispatchMode):
         self._now -= self._live.pop(key, 0)
 
 
+def devices(parameters: list[torch.Tensor]) -> set[torch.device]:
+    """The CUDA devices that the step is on; none where storages have to be counted one by one."""
+    return {p.device for p in parameters if p.device.type == "cuda"}
+
+
 @contextlib.contextmanager
-def outside(peak: Peak, parameters: list[torch.Tensor]) -> Any:
-    """Counts what is made inside; `parameters` were there before."""
-    devices = {p.device for p in parameters if p.device.type == "cuda"}
-    before = {device: torch.cuda.memory_allocated(device) for device in devices}
-    for device in devices:
+def allocated(peak: Peak, on: set[torch.device]) -> Iterator[None]:
+    """The allocator's own count, of the whole block; what was there before is not part of it."""
+    before = {device: torch.cuda.memory_allocated(device) for device in on}
+    for device in on:
         torch.cuda.reset_peak_memory_stats(device)
-    with contextlib.nullcontext() if devices else peak:
-        yield
-    if devices:
-        peak.bytes = sum(torch.cuda.max_memory_allocated(device) - before[device] for device in devices)
+    yield
+    peak.bytes = sum(torch.cuda.max_memory_allocated(device) - before[device] for device in on)

@@ -16,14 +16,13 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nanscope import _core
 from nanscope.capture.event import Event
 from nanscope.capture.recorder import flatten
 from nanscope.experiments.change import Change
 from nanscope.experiments.sites import NOWHERE, Site, Sites
 from nanscope.replay.operators import REFUSED, Operator
 from nanscope.replay.reference import below, mapped, seeded
-from nanscope.replay.values import readable
+from nanscope.replay.values import counts
 
 Tensor = torch.Tensor
 Chosen = Callable[[Site, str], bool]
@@ -62,9 +61,8 @@ class Birth:
 
 
 def _bad(tensor: Tensor) -> tuple[int, int, int]:
-    dense = readable(tensor) if tensor.is_floating_point() else None
-    found = None if dense is None else _core.counts(dense)
-    return (0, 0, 0) if found is None else found[:3]
+    """How many of its values are NaN, inf and -inf; none where it cannot be read."""
+    return (counts(tensor) or (0, 0, 0, None))[:3]
 
 
 class Recast(Change, TorchDispatchMode):

@@ -41,7 +41,7 @@ class Scout(Change, TorchFunctionMode):
                 self.autocast.add(str(torch.get_autocast_dtype(device)).removeprefix("torch."))
         if func is torch.nn.functional.scaled_dot_product_attention:
             self.attention = True
-            self.devices.add(args[0].device.type)
+            self.devices.add((args[0] if args else (kwargs or {})["query"]).device.type)
         return func(*args, **(kwargs or {}))
 
     def arguments(self, event: Event, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from nanscope.fixes.site import Site
     from nanscope.fixes.source import Edit, Source
 
-Edits = "list[tuple[Source, Edit]]"
-
 
 class Safety(Enum):
     """How far a fix may be trusted. There is no default."""
@@ -37,19 +35,18 @@ class Candidate:
     edits: tuple[tuple[Source, Edit], ...]
 
 
-Propose = Callable[["Site"], "Iterator[Candidate]"]
-_families: list[tuple[int, Propose]] = []
+@dataclass(frozen=True)
+class Family:
+    """`propose` gives the candidates for a site, the best first. Families are asked in ascending `order`: of two that apply, the
+    one that says more precisely what is wrong comes first."""
+
+    order: int
+    propose: Callable[[Site], Iterator[Candidate]]
 
 
-def family(order: int) -> Callable[[Propose], Propose]:
-    """Registers a family: a function from a site to candidates, the best first. Families are asked in ascending `order`: of two
-    that apply, the one that says more precisely what is wrong comes first."""
-
-    def register(propose: Propose) -> Propose:
-        _families.append((order, propose))
-        return propose
-
-    return register
+def family(order: int) -> Callable[[Callable[[Site], Iterator[Candidate]]], Family]:
+    """Makes a function a family."""
+    return functools.partial(Family, order)
 
 
 def candidate(
@@ -60,10 +57,10 @@ def candidate(
 
 
 @functools.cache
-def families() -> tuple[Propose, ...]:
-    """All families, in order: every module of `families/`."""
+def families() -> tuple[Family, ...]:
+    """All families of the modules in `families/`, in order."""
     from nanscope.fixes import families as package
 
-    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-        importlib.import_module(f"{package.__name__}.{module}")
-    return tuple(propose for _, propose in sorted(_families, key=lambda f: f[0]))
+    modules = (importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__))
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Family)]
+    return tuple(sorted(found, key=lambda one: one.order))

@@ -12,7 +12,7 @@ from nanscope.fixes.fix import Candidate, families
 from nanscope.fixes.foreign import from_program
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Unreadable
-from nanscope.fixes.trials import Run, Trial, judged, run_again, succeeded
+from nanscope.fixes.trials import Result, Run, judged, run_again, succeeded
 from nanscope.fixes.variant import Variant
 from nanscope.outcomes import Outcomes, Text, text
 
@@ -43,7 +43,7 @@ class Search:
         self._done: set[Any] = set()
         self._trials = 0
         self._found = 0
-        self._plain: Trial | None = None
+        self._plain: Result | None = None
 
     def start(self, site: Site) -> None:
         """Tries what applies to `site` until enough is proved: single edits first; then, where one has moved the fault elsewhere,
@@ -82,7 +82,7 @@ class Search:
         return None
 
     @staticmethod
-    def _follow(site: Site, variant: Variant, trial: Trial) -> Site | None:
+    def _follow(site: Site, variant: Variant, trial: Result) -> Site | None:
         """Where the fault is now; `None` where it is what it was."""
         if trial.report is None or trial.ledger is None:
             return None
@@ -92,13 +92,13 @@ class Search:
             return None
         return now
 
-    def _trial(self, variant: Variant) -> Trial:
+    def _trial(self, variant: Variant) -> Result:
         if self._trials >= TRIALS_MAX:
             raise Spent
         self._trials += 1
         return self._ran(variant.put)
 
-    def _ran(self, sources: dict[str, str]) -> Trial:
+    def _ran(self, sources: dict[str, str]) -> Result:
         left, took = self._until - time.monotonic(), self._run.seconds
         if left < took:
             if not self._found:
@@ -106,7 +106,7 @@ class Search:
             raise Spent
         return run_again(self._again, self._run, sources, min(left, START_SECONDS + SLACK * took))
 
-    def _control(self, wanted: bool) -> Trial | None:
+    def _control(self, wanted: bool) -> Result | None:
         """The program as it is, run once under the conditions of a trial: what a fix costs is measured against it."""
         if wanted and self._plain is None:
             with contextlib.suppress(Spent):
@@ -123,9 +123,9 @@ def followers(site: Site, variant: Variant) -> list[Candidate]:
 
 def candidates(site: Site) -> Iterator[Candidate]:
     """All ways to edit the program that apply to a site, best first. A family that cannot read a source offers nothing."""
-    for propose in families():
+    for one_family in families():
         with contextlib.suppress(Unreadable):
-            for one in propose(site):
+            for one in one_family.propose(site):
                 if not any(source.foreign for source, _ in one.edits):
                     yield one
                 elif site.program is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nanscope.fixes.source import Source, Unreadable, read
+from nanscope.fixes.syntax import is_imported, name_of
 
 OUTSIDE = ("data", "buffer", "state", "param")
 BAD_SOURCES_MAX = 4  # operators looked at: the origin, and those that its bad inputs came from
@@ -66,29 +67,19 @@ class Suspect:
         node = self.node
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return None
-        if self.called(self.op) and not self._is_module(node.func.value):
+        if self.called(self.op) and not is_imported(self.source, node.func.value):
             return node.func.value
         return None
 
     def called(self, *names: str) -> bool:
         """Whether the expression is a call by one of these names, in place or not."""
-        node = self.node
-        if not isinstance(node, ast.Call):
-            return False
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return name.strip("_") in names
+        return name_of(self.node).strip("_") in names if isinstance(self.node, ast.Call) else False
 
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument of the call."""
         if not isinstance(self.node, ast.Call):
             return None
         return next((k.value for k in self.node.keywords if k.arg == name), None)
-
-    def _is_module(self, node: ast.expr) -> bool:
-        """Whether a name is one that the file has imported, as `torch` or `F`."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id in imported(self.source)
 
 
 def operands_of(suspect: Suspect) -> list[tuple[dict[str, Any], ast.expr]]:
@@ -101,21 +92,6 @@ def operands_of(suspect: Suspect) -> list[tuple[dict[str, Any], ast.expr]]:
         ]
         return list(zip(given, (a for a in node.args if not isinstance(a, ast.Starred)), strict=False))
     return list(zip(suspect.entry["inputs"], suspect.operands, strict=False))
-
-
-def imported(source: Source) -> dict[str, str]:
-    """Names that a file imports, and what they stand for: `{"F": "torch.nn.functional"}`."""
-    found: dict[str, str] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return found
 
 
 class Site:

@@ -39,7 +39,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Result:
     """What came out. `trip`, `report` and `ledger` are there where it failed as the first run did; `losses` by step; `pace` is the
     median processor time of a healthy step in nanoseconds, `None` where there is too little to tell."""
 
@@ -69,14 +69,14 @@ def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "")
     )
 
 
-def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Trial:
+def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Result:
     """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
     with again.ran("trial", timeout, sources=sources, until=run.reached + STEPS_AFTER, alarms=run.alarms) as ran:
         answer = ran.answer or {}
         losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
     clock = answer.get("clock", [])[: run.healthy + 1]
     took = [b - a for a, b in itertools.pairwise(clock)][1:]  # the first step is warming up
-    return Trial(
+    return Result(
         steps=answer.get("steps", 0),
         how=answer.get("how", "died"),
         status=ran.status,
@@ -90,7 +90,7 @@ def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -
     )
 
 
-def judged(run: Run, variant: Variant, trial: Trial, control: Trial | None) -> dict[str, Any]:
+def judged(run: Run, variant: Variant, trial: Result, control: Result | None) -> dict[str, Any]:
     """The attempt as the run folder holds it. `control` is the program as it is, run under the same conditions."""
     attempt = variant.plain()
     healthy, compared = compare(losses_of(run.steps, run.healthy), trial.losses)
@@ -101,18 +101,20 @@ def judged(run: Run, variant: Variant, trial: Trial, control: Trial | None) -> d
                 "프로그램을 그대로 두 번 실행해도 결과가 다릅니다",
             )
         attempt["safety"] = Safety.CHANGES_TRAINING.value  # what was seen counts
+    proved = succeeded(run, trial)
+    finite = trial.trip is None and all(map(math.isfinite, trial.losses.values()))
     proof: dict[str, Any] = {
-        "proved": succeeded(run, trial), "steps": trial.steps, "finite": succeeded(run, trial), "healthy_losses": healthy,
+        "proved": proved, "steps": trial.steps, "finite": finite, "healthy_losses": healthy,
         "compared": compared, "seconds": trial.seconds, "command": run.command,
     }  # fmt: skip
     if trial.pace is not None and control is not None and control.pace:
         proof["time_ratio"] = trial.pace / control.pace
-    if not succeeded(run, trial):
+    if not proved:
         attempt["note"] = why(run, trial)
     return {**attempt, "proof": proof}
 
 
-def succeeded(run: Run, trial: Trial) -> bool:
+def succeeded(run: Run, trial: Result) -> bool:
     """Whether the program got past the step that failed, through every step before it, finite and sane."""
     # A value that tripped outside any step (an evaluation after the last one) is followed by no step.
     past = trial.steps > run.reached or (run.outside and trial.how == "finished" and trial.steps == run.reached)
@@ -121,13 +123,13 @@ def succeeded(run: Run, trial: Trial) -> bool:
     return trial.trip is None and ended and past and whole and not absurd(run, trial)
 
 
-def absurd(run: Run, trial: Trial) -> bool:
+def absurd(run: Run, trial: Result) -> bool:
     """Whether a loss is finite and yet nothing that anybody could want."""
     before = [abs(loss) for loss in losses_of(run.steps, run.healthy).values() if math.isfinite(loss)]
     return any(abs(loss) > ABSURD * max([1.0, *before]) for loss in trial.losses.values())
 
 
-def why(run: Run, trial: Trial) -> Text:
+def why(run: Run, trial: Result) -> Text:
     """Why a fix has failed."""
     if trial.status is None:
         return text("it took too long", "시간이 너무 오래 걸림")

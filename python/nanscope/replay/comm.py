@@ -134,7 +134,7 @@ class Exchange(TorchDispatchMode):
 
 def entry(tracer: Tracer, func: Any, args: Any, kwargs: Any, place: Any, module: Any) -> Any:
     """Runs a collective and writes its entry: what this rank gave, and what it got."""
-    written, read = payload(func, args)
+    _, read = payload(func, args)
     inputs = [tracer._arg(f"part[{i}]" if len(read) > 1 else "part", t) for i, t in enumerate(read)]
     result = func(*args, **kwargs)
     wait(result)

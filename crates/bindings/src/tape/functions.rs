@@ -1,4 +1,3 @@
-use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -77,10 +76,8 @@ impl Functions {
                 Ok(result)
             }
             Err(error) => {
-                if error.is_instance_of::<PyException>(py) {
-                    let event = recording.event(py, intern!(py, "function"), func, false)?;
-                    event.borrow_mut().failed = true;
-                    recording.put(&event, args.as_any(), kwargs, true)?;
+                if let Ok(event) = recording.event(py, intern!(py, "function"), func, false) {
+                    recording.mark_failed(&event, args.as_any(), kwargs, &error);
                 }
                 Err(error)
             }

@@ -1,4 +1,3 @@
-use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -74,10 +73,7 @@ impl Modules {
         let result = match self.original.bind(py).call(with_first(module, args)?, Some(kwargs)) {
             Ok(result) => result,
             Err(error) => {
-                if error.is_instance_of::<PyException>(py) {
-                    event.borrow_mut().failed = true;
-                    recording.put(&event, args.as_any(), Some(kwargs), true)?;
-                }
+                recording.mark_failed(&event, args.as_any(), Some(kwargs), &error);
                 return Err(error);
             }
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
+use pyo3::exceptions::{PyAssertionError, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefReference};
@@ -407,6 +407,14 @@ impl Recording {
         self.put(event, args, Some(kwargs), pinned)
     }
 
+    /// Writes `event`, whose call has raised, marked as such. Never raises: an error of ours must not take the place of the
+    /// program's, and a replay then ends before this call.
+    #[pyo3(signature = (event, args, kwargs))]
+    fn failed(&self, event: &Bound<'_, Event>, args: &Bound<'_, PyAny>, kwargs: Option<&Bound<'_, PyDict>>) {
+        event.borrow_mut().failed = true;
+        let _ = self.put(event, args, kwargs, true);
+    }
+
     /// `write` and `outputs` in one call, for a call that has returned `result`.
     fn done(
         &self,
@@ -584,8 +592,10 @@ impl Recording {
     pub(super) fn apart<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
         let popped = self.enter(py)?;
         let result = work();
-        self.leave(py, popped)?;
-        result
+        let left = self.leave(py, popped);
+        // The program's error before one of ours.
+        let result = result?;
+        left.map(|()| result)
     }
 
     /// True when tensor functions are passed by: inside something opaque, or below another mode.
@@ -604,6 +614,20 @@ impl Recording {
 
     pub(super) fn is_mode(&self, py: Python<'_>, top: &Py<PyAny>) -> bool {
         top.is(self.mode.get(py))
+    }
+
+    /// What becomes of `event` when its call has raised `error`: it stays on the tape, marked. What ends the program
+    /// (`KeyboardInterrupt`, our own `Stop`) marks nothing.
+    pub(super) fn mark_failed(
+        &self,
+        event: &Bound<'_, Event>,
+        args: &Bound<'_, PyAny>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+        error: &PyErr,
+    ) {
+        if error.is_instance_of::<PyException>(event.py()) {
+            self.failed(event, args, kwargs);
+        }
     }
 
     /// `write`, where there may be no keyword arguments.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Edited, Experiment, Fix, Island, Num, Proof, Safety};
+use super::{Experiment, Fix, Island};
 
 /// What was tried after the diagnosis of one trip: experiments on the replay, and fixes that were run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,52 +32,21 @@ pub struct Text {
     pub ko: String,
 }
 
-/// One experiment: an [`Experiment`] whose texts are in every language.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Tried {
-    pub id: String,
-    pub change: Text,
-    pub finite: bool,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub loss: Option<Num>,
-    /// Relative difference of the loss from that of the step in float64.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reference_error: Option<f64>,
-    /// Time of the replay over that of the plain one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub time_ratio: Option<f64>,
-    /// Peak memory of the replay over that of the plain one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub memory_ratio: Option<f64>,
-    /// Steps that were run.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub steps: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub note: Option<Text>,
-}
+/// An experiment whose sentences are in every language. Ratios are to the plain replay; `reference_error` is the relative
+/// difference of the loss from that of the step in float64; `steps` are those that were run.
+pub type Tried = Experiment<Text>;
 
-/// A fix that was written, and what running it showed: a [`Fix`] whose texts are in every language.
+/// A fix that was written, its sentences in every language, and what running it showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Attempt {
-    pub id: String,
+    /// As the report tells it.
+    #[serde(flatten)]
+    pub fix: Fix<Text>,
     /// Causes that it removes; empty where it removes what they lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
     /// Edits that are needed together.
     pub parts: u64,
-    pub summary: Text,
-    pub safety: Safety,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub diff: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<Edited>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub proof: Option<Proof>,
-    /// Why there is no proof, or what the proof lacks.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub note: Option<Text>,
 }
 
 impl Tried {
@@ -89,10 +58,10 @@ impl Tried {
     }
 }
 
-impl Attempt {
+impl Fix<Text> {
     /// As the report tells it; `pick` chooses the language.
     pub fn told(&self, pick: impl Fn(&Text) -> String) -> Fix {
-        let Attempt { id, safety, diff, files, proof, .. } = self.clone();
+        let Fix { id, safety, diff, files, proof, .. } = self.clone();
         let (summary, note) = (pick(&self.summary), self.note.as_ref().map(pick));
         Fix { id, summary, safety, diff, files, proof, note }
     }

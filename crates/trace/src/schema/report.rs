@@ -253,12 +253,12 @@ pub struct Cause {
     pub docs: String,
 }
 
-/// One change, one replay, its outcome.
+/// One change, one replay, its outcome. `T` is a sentence: in one language in a report, in all of them in a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct Experiment {
+pub struct Experiment<T = String> {
     pub id: String,
-    pub change: String,
+    pub change: T,
     pub finite: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loss: Option<Num>,
@@ -271,7 +271,7 @@ pub struct Experiment {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub note: Option<String>,
+    pub note: Option<T>,
 }
 
 /// The smallest set of modules or lines that must run in float32.
@@ -295,12 +295,12 @@ pub enum Safety {
     Advice,
 }
 
-/// An edit of the user's source or settings, or advice.
+/// An edit of the user's source or settings, or advice. `T` as in [`Experiment`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct Fix {
+pub struct Fix<T = String> {
     pub id: String,
-    pub summary: String,
+    pub summary: T,
     pub safety: Safety,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diff: Option<String>,
@@ -311,7 +311,7 @@ pub struct Fix {
     pub proof: Option<Proof>,
     /// Why there is no proof, or what the proof lacks.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub note: Option<String>,
+    pub note: Option<T>,
 }
 
 /// A file that a fix changes.

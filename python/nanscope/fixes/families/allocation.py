@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from nanscope.fixes.families.stable import name_of
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Edit, Source
+from nanscope.fixes.syntax import name_of
 
 ZEROED = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nanscope.fixes.families.ctc import with_keyword
-from nanscope.fixes.families.stable import name_of
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Source
+from nanscope.fixes.syntax import calls, with_keyword
 
 OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
 
@@ -20,7 +19,7 @@ def checkpoint(site: Site) -> Iterator[Candidate]:
     if "recompute-mismatch" not in site.causes:
         return
     for source in files(site):
-        for call in (n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and name_of(n) == "checkpoint"):
+        for call in calls(source.tree, "checkpoint"):
             for keyword in (k for k in call.keywords if k.arg == "preserve_rng_state"):
                 yield candidate(
                     "restore-random-state", ("recompute-mismatch",), Safety.CHANGES_TRAINING,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nanscope.fixes.families.optimizer import assigned, constant
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
 from nanscope.fixes.source import Source
+from nanscope.fixes.syntax import assigned, calls, constant
 
 SMALLER = (256.0, 65536.0)
 
@@ -34,22 +34,16 @@ def loss_scale(site: Site) -> Iterator[Candidate]:
 
 def scales(source: Source) -> Iterator[ast.expr]:
     """What a value is multiplied with right before `backward`: where the factor, or the name it has, is given its value."""
-    for call in ast.walk(source.tree):
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
-            continue
-        for product in (
-            n for n in ast.walk(call.func.value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
-        ):
+    for call in calls(source.tree, "backward"):
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else call
+        for product in (n for n in ast.walk(receiver) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)):
             for side in (product.right, product.left):
                 value = constant(source, side)
                 if isinstance(side, ast.Constant) and value is not None and value > 1.0:
                     yield side
                 elif isinstance(side, ast.Name):
-                    given = assigned(source, side.id)
-                    if len(given) == 1 and (constant(source, given[0]) or 2.0) > 1.0 and not calls(given[0]):
+                    given = assigned(source.tree, side.id)
+                    # What is computed by a call is no setting.
+                    setting = len(given) == 1 and not any(isinstance(n, ast.Call) for n in ast.walk(given[0]))
+                    if setting and (constant(source, given[0]) or 2.0) > 1.0:
                         yield given[0]
-
-
-def calls(node: ast.expr) -> bool:
-    """Whether an expression calls anything: then it is no setting."""
-    return any(isinstance(n, ast.Call) for n in ast.walk(node))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nanscope.fixes.families.stable import name_of
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
+from nanscope.fixes.syntax import name_of
 
 CAUSES = ("fully-masked-row", "masked-class-in-loss", "mask-constant-overflow")
 LOWEST = {"float16": "-6e4"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
-from nanscope.fixes.site import Site, imported
+from nanscope.fixes.site import Site
+from nanscope.fixes.syntax import torch_in
 
 SPECTRUM = ("svd", "eigh", "qr", "eig")
 INVERSE = (
@@ -27,7 +28,7 @@ INVERSE = (
 def matrices(site: Site) -> Iterator[Candidate]:
     """`svd(h)` becomes `svd(h + small multiples of 1, 2, 3... on the diagonal)`; `inv(a)` becomes `inv(a + eps * eye)`."""
     for suspect in site.suspects:
-        torch = next((name for name, module in imported(suspect.source).items() if module == "torch"), None)
+        torch = torch_in(suspect.source)
         if torch is None or not suspect.operands:
             continue
         node = suspect.operands[0]

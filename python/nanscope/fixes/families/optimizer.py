@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from nanscope.fixes.families.ctc import with_keyword
-from nanscope.fixes.families.guard import optimizers, steps
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
 from nanscope.fixes.site import Site
-from nanscope.fixes.source import Source
+from nanscope.fixes.syntax import backwards, constant, optimizers, steps, torch_in, with_keyword
 
 
 @family(15)
@@ -36,55 +33,20 @@ def rate(site: Site) -> Iterator[Candidate]:
         given = next((k.value for k in call.keywords if k.arg == "lr"), call.args[1] if len(call.args) > 1 else None)
         value = constant(site.main, given) if given is not None else site.facts.get("optimizer.lr")
         if given is not None and value is None:
-            edit, lower = site.main.replace(given, f"0.1 * {site.main.operand(given)}"), "a tenth"
+            edit = site.main.replace(given, f"0.1 * {site.main.operand(given)}")
+            en, ko = "a tenth of the learning rate", "학습률을 10분의 1로 합니다"
         elif isinstance(value, float) and value > 0:
             lower = f"{value / 10:g}"
             positional = given is not None and given in call.args
             edit = site.main.replace(call.args[1], lower) if positional else with_keyword(site.main, call, "lr", lower)
+            en, ko = f"a learning rate of {lower} instead of {value:g}", f"학습률을 {value:g} 대신 {lower}로 합니다"
         else:
             continue
         yield candidate(
             "lower-rate", ("divergence", "dead-units"), Safety.CHANGES_TRAINING,
-            f"a learning rate of {lower}" + (f" instead of {value:g}" if value else ""),
-            f"학습률을 {lower}로 합니다" if value else "학습률을 10분의 1로 합니다",
+            en, ko,
             (site.main, edit),
         )  # fmt: skip
-
-
-def constant(source: Source, node: ast.expr) -> float | None:
-    """The number that an expression is, or that the name in it was given once."""
-    if isinstance(node, ast.Name):
-        given = assigned(source, node.id)
-        return constant(source, given[0]) if len(given) == 1 and not isinstance(given[0], ast.Name) else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.Mult, ast.Div)):
-        left, right = constant(source, node.left), constant(source, node.right)
-        if (
-            left is None
-            or right is None
-            or (isinstance(node.op, ast.Div) and right == 0.0)
-            or abs(right) > 100.0 < abs(left)
-        ):
-            return None
-        return (
-            left**right
-            if isinstance(node.op, ast.Pow)
-            else left * right
-            if isinstance(node.op, ast.Mult)
-            else left / right
-        )
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
-    return float(value) if isinstance(value, (int, float)) else None
-
-
-def assigned(source: Source, name: str) -> list[ast.expr]:
-    """Everything that a file assigns to a name."""
-    return [
-        n.value for n in ast.walk(source.tree)
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
-    ]  # fmt: skip
 
 
 @family(46)
@@ -93,19 +55,20 @@ def clip(site: Site) -> Iterator[Candidate]:
     if site.main is None or not {"divergence", "outlier-input"} & set(site.causes):
         return
     for statement, optimizer in steps(site.main):
-        if not site.main.alone(statement):
+        torch = torch_in(site.main)
+        if torch is None or not site.main.alone(statement):
             continue
         parameters = f'[p for group in {optimizer}.param_groups for p in group["params"]]'
         yield candidate(
             "clip-gradients", ("divergence",), Safety.CHANGES_TRAINING,
             "clip the gradients to a norm of 1 before the update", "업데이트 전에 기울기의 노름을 1로 자릅니다",
-            (site.main, site.main.before(statement, f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0)")),
+            (site.main, site.main.before(statement, f"{torch}.nn.utils.clip_grad_norm_({parameters}, 1.0)")),
         )  # fmt: skip
 
 
 @family(15)
 def zero_grad(site: Site) -> Iterator[Candidate]:
-    """Gradients zeroed after every update."""
+    """Gradients zeroed before every backward pass."""
     if site.main is None or "missing-zero-grad" not in site.causes:
         return
     source = site.main
@@ -116,10 +79,3 @@ def zero_grad(site: Site) -> Iterator[Candidate]:
                 "set the gradients to zero before every backward pass", "역전파하기 전에 매번 기울기를 0으로 되돌립니다",
                 (source, source.before(statement, f"{optimizer}.zero_grad()")),
             )  # fmt: skip
-
-
-def backwards(source: Source) -> list[ast.stmt]:
-    """Statements that call `backward`."""
-    found = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
-    calls = [call for call in found if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
-    return [statement for call in calls if source.alone(statement := source.above(call, ast.stmt))]

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from nanscope.fixes.families.stable import name_of
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
-from nanscope.fixes.site import NARROW, Site, Suspect, imported
+from nanscope.fixes.site import NARROW, Site, Suspect
 from nanscope.fixes.source import Edit, Source
+from nanscope.fixes.syntax import name_of, torch_in
 
 CAUSES = (
     "half-overflow", "epsilon-lost", "underflow", "cancellation", "mask-constant-overflow", "loss-scale-overflow",
@@ -39,7 +39,7 @@ def line_in_float32(site: Site) -> Iterator[Candidate]:
         edits = [(source, edit) for edit in wide]
         statement = source.above(suspect.node, ast.stmt)
         if suspect.entry.get("autocast") and isinstance(statement, ast.stmt) and source.alone(statement):
-            torch = next((name for name, module in imported(source).items() if module == "torch"), "torch")
+            torch = torch_in(source) or "torch"
             device = (suspect.entry["outputs"] or suspect.entry["inputs"])[0]["device"].partition(":")[0]
             header = f'with {torch}.autocast("{device}", enabled=False):'
             edits += [(source, edit) for edit in source.nested(statement, header)]

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from nanscope.fixes.fix import Candidate, Safety, candidate, family
-from nanscope.fixes.site import Site, Suspect, imported
+from nanscope.fixes.site import Site, Suspect
 from nanscope.fixes.source import Source
+from nanscope.fixes.syntax import assigned, name_of, subject, torch_in
 
 CAUSES = (
     "log-of-zero",
@@ -24,7 +25,7 @@ CAUSES = (
 def stable(site: Site) -> Iterator[Candidate]:
     """`x.softmax(-1).log()` becomes `x.log_softmax(-1)`, `log(1 + exp(x))` becomes `softplus(x)`, and so on."""
     for suspect in site.suspects:
-        torch = next((name for name, module in imported(suspect.source).items() if module == "torch"), None)
+        torch = torch_in(suspect.source)
         outer = enclosing_log(suspect)
         if torch is None or outer is None:
             continue
@@ -45,28 +46,10 @@ def enclosing_log(suspect: Suspect) -> tuple[ast.expr, ast.expr] | None:
     node: ast.AST | None = suspect.node
     while isinstance(node, ast.expr):
         if isinstance(node, ast.Call) and name_of(node) == "log":
-            argument = subject(node, suspect.source)
+            argument = subject(suspect.source, node)
             return None if argument is None else (node, argument)
         node = suspect.source.parents.get(node)
     return None
-
-
-def name_of(node: ast.expr) -> str:
-    """Name of the function or method that is called."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def subject(call: ast.Call, source: Source) -> ast.expr | None:
-    """What a function of one tensor is applied to: `x` of `torch.log(x)` and of `x.log()`."""
-    if isinstance(call.func, ast.Attribute):
-        root: ast.expr = call.func.value
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not (isinstance(root, ast.Name) and root.id in imported(source)):
-            return call.func.value
-    return call.args[0] if call.args else None
 
 
 class Form:
@@ -78,55 +61,31 @@ class Form:
 
     def log(self, argument: ast.expr) -> tuple[str, str] | None:
         """The function for the log of `argument`, and the call of it."""
-        value = self._value(argument)
-        functional = f"{self._torch}.nn.functional"
-        text = self._source.segment
-        if isinstance(value, ast.Call):
-            inner, name = subject(value, self._source), name_of(value)
-            if inner is None:
-                return None
-            if name == "softmax":
-                rest = self._rest(value)
-                return ("log_softmax", f"{functional}.log_softmax({text(inner)}{rest})") if rest else None
+        value, functional, text = self._value(argument), f"{self._torch}.nn.functional", self._source.segment
+        name = name_of(value)
+        inner = subject(self._source, value)
+        if isinstance(value, ast.Call) and inner is not None:
+            rest, below = self._rest(value), subject(self._source, inner)
+            if name == "softmax" and rest:
+                return "log_softmax", f"{functional}.log_softmax({text(inner)}{rest})"
             if name == "sigmoid":
                 return "logsigmoid", f"{functional}.logsigmoid({text(inner)})"
-            if (
-                name == "sum"
-                and name_of(inner) == "exp"
-                and (exponent := subject(self._call(inner), self._source)) is not None
-            ):
-                rest = self._rest(value)
-                return ("logsumexp", f"{self._torch}.logsumexp({text(exponent)}{rest})") if rest else None
-            if (
-                name == "abs"
-                and name_of(inner) == "det"
-                and (matrix := subject(self._call(inner), self._source)) is not None
-            ):
-                return "slogdet", f"{self._torch}.linalg.slogdet({text(matrix)}).logabsdet"
-        if isinstance(value, ast.BinOp) and _is_one(value.left):
+            if name == "sum" and rest and name_of(inner) == "exp" and below is not None:
+                return "logsumexp", f"{self._torch}.logsumexp({text(below)}{rest})"
+            if name == "abs" and name_of(inner) == "det" and below is not None:
+                return "slogdet", f"{self._torch}.linalg.slogdet({text(below)}).logabsdet"
+        if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Constant) and value.left.value == 1:
             other = self._value(value.right)
-            if (
-                isinstance(value.op, ast.Add)
-                and name_of(other) == "exp"
-                and (x := subject(self._call(other), self._source)) is not None
-            ):
+            x = subject(self._source, other)
+            if isinstance(value.op, ast.Add) and name_of(other) == "exp" and x is not None:
                 return "softplus", f"{functional}.softplus({text(x)})"
-            if (
-                isinstance(value.op, ast.Sub)
-                and name_of(other) == "sigmoid"
-                and (x := subject(self._call(other), self._source)) is not None
-            ):
+            if isinstance(value.op, ast.Sub) and name_of(other) == "sigmoid" and x is not None:
                 return "logsigmoid", f"{functional}.logsigmoid(-({text(x)}))"
         return None
 
-    @staticmethod
-    def _call(node: ast.expr) -> ast.Call:
-        assert isinstance(node, ast.Call)
-        return node
-
     def _rest(self, call: ast.Call) -> str:
         """The arguments of a reduction but for its tensor, with a comma before each."""
-        args = call.args[1:] if call.args and subject(call, self._source) is call.args[0] else call.args
+        args = call.args[1:] if call.args and subject(self._source, call) is call.args[0] else call.args
         parts = [self._source.segment(a) for a in args] + [
             f"{k.arg}={self._source.segment(k.value)}" for k in call.keywords
         ]
@@ -137,12 +96,5 @@ class Form:
         if not isinstance(node, ast.Name):
             return node
         scope = self._source.above(node, ast.FunctionDef, ast.AsyncFunctionDef) or self._source.tree
-        given = [
-            n.value for n in ast.walk(scope)
-            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-        ]  # fmt: skip
+        given = assigned(scope, node.id)
         return given[0] if len(given) == 1 else node
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from nanscope import _core, signals
+from nanscope import _core, kept, signals
 from nanscope.again.errand import Errand
 from nanscope.again.process import Again
 from nanscope.audit import Audit
@@ -108,7 +108,7 @@ class Watcher:
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
-        self.audit = Audit(check)
+        self.audit = Audit(check, self)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -148,6 +148,7 @@ class Watcher:
             collectives.install(recorder, self, self.collectives),
             swaps.install(recorder),
             recomputed.install(recorder, self.audit.seen),
+            kept.install(self.audit.kept),
         ]
         os.register_at_fork(after_in_child=self._in_child)
         self.joined()
@@ -276,7 +277,7 @@ class Watcher:
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
-            trip = self.audit(self, optimizer)
+            trip = self.audit(optimizer)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
         if trip is not None:
@@ -486,7 +487,7 @@ class Watcher:
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
             if trip is None and self.audit.seen.any:
-                trip = self.audit(self, None)
+                trip = self.audit(None)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out
@@ -703,6 +704,8 @@ class Watcher:
                     trip = self._trip("gradient", None, bad, owner)
             if trip is None and not recorder.backward_done:
                 trip = self._unused_loss()
+            if trip is None and error is not None:
+                trip = self.audit.refused_by_torch(error)
             if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
                 trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self.calm.loss)
                 trip.roots = list(recorder.roots)

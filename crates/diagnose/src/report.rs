@@ -95,13 +95,14 @@ fn over_steps_origin(trip: &Trip) -> Option<Origin> {
 fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     let parity = ledger.parity.as_ref().filter(|_| trip.where_ == Where::Recompute)?;
     let first = parity.first.as_ref()?;
+    let overwriter = first.altered.iter().find_map(|input| input.writer.clone()).filter(|_| first.unpacked);
     Some(Origin {
         entry: None,
-        phase: Phase::Recompute,
+        phase: if first.unpacked { Phase::Backward } else { Phase::Recompute },
         rank: trip.rank,
         step: trip.step,
-        op: Some(first.op.clone()),
-        node: None,
+        op: overwriter.or_else(|| Some(first.op.clone()).filter(|op| !op.is_empty())),
+        node: first.node.clone(),
         place: recompute_mismatch::place(parity).cloned(),
         module: first.module.clone(),
         dtype: Some(first.now.dtype.clone()),

@@ -1,5 +1,6 @@
 """A checkpointed transformer of 12 layers under autocast. FAULT plants one fault in layer 5; without it all is well."""
 
+import ctypes
 import itertools
 import os
 
@@ -85,7 +86,9 @@ class Block(nn.Module):
         fast = self.faulty and FAULT == "kernel" and not torch.is_grad_enabled()
         u = F.gelu(u, approximate="tanh" if fast else "none")  # <- kernel
         if self.faulty and FAULT == "unwritten":
-            torch.full((1, LENGTH, 2 * WIDTH), float(next(CALLS)))  # what was freed last is what is found
+            freed = torch.empty(1, LENGTH, 2 * WIDTH)  # what was freed last is what is found
+            ctypes.memset(freed.data_ptr(), 0x3E + next(CALLS) % 3, freed.nbytes)
+            del freed
             u = u + torch.empty(1, LENGTH, 2 * WIDTH).nan_to_num(0, 4, -4).clamp(-4, 4)  # <- unwritten
         return h + F.dropout(self.down(u), 0.1, self.training)  # <- random
 

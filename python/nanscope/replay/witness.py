@@ -119,7 +119,7 @@ class Witness(Tracer):
     """`calls` in order, forward and recomputation alike; `writes` of each storage in order."""
 
     def __init__(self, empties: dict[int, Any], base: str, seen: Seen) -> None:
-        super().__init__(empties, base)
+        super().__init__(empties, base, wide=False)
         self.calls: list[Call] = []
         self.segments = 0
         self.started: dict[int, int] = {}  # sequence number -> number of calls when a node with it was there first

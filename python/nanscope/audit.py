@@ -1,6 +1,7 @@
-"""Whether recomputation gives what forward gave: one step, run again under a witness before its update is made.
+"""Whether what was computed is what should have been: one step, run again under a witness before its update is made.
 
-Says which steps are looked at, and what is a trip; what it means is said in Rust.
+Says which steps are looked at, and what is a trip; what it means is said in Rust. Here recomputation is compared with what forward gave;
+kernels of attention are compared with their formula in `attention/audit.py`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
 class Audit:
     """`every`: steps from one comparison to the next, 0 for one only, `None` for none. Each optimizer has its own."""
 
+    where: str  # of the trip
+    what: str  # is compared
+
     def __init__(self, every: int | None) -> None:
         self.every = every
-        self.seen = Seen()
         self._next: dict[int, float] = {}  # number of an optimizer -> the step from which on it is due
 
     def __call__(self, watcher: Watcher, optimizer: Any) -> Trip | None:
-        """A step that has run part of its forward again is about to make its update. The trip, if it must not."""
-        self.seen.any = False
+        """A step is about to make its update. The trip, if it must not."""
         step = watcher.clock.now() if optimizer is None else watcher.clock.step_of(optimizer)
         number = -1 if optimizer is None else watcher.course.number(optimizer)
         if (
@@ -45,7 +47,7 @@ class Audit:
         ):
             return None
         self._next[number] = step + self.every if self.every else float("inf")
-        trip = Trip(step, "recompute", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+        trip = Trip(step, self.where, "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
         trip.roots = list(watcher.recorder.roots)
         watcher.diagnosing = True
         popped = watcher.recorder.enter()
@@ -58,13 +60,33 @@ class Audit:
         finally:
             watcher.recorder.leave(popped)
             watcher.diagnosing = False
-            self.seen.any, self.seen.nodes = False, None
-        watcher.run_folder.note(f"step {step}: recomputation was not compared: {reason}")
+        watcher.run_folder.note(f"step {step}: {self.what} not compared: {reason}")
         return None
 
     def _compared(self, watcher: Watcher, trip: Trip) -> bool:
         """Whether they differ; then `trip.ledger` says how."""
-        from nanscope.diagnosis import facts, losses_equal
+        raise NotImplementedError
+
+
+class Recomputation(Audit):
+    """Of a step that has run part of its forward again."""
+
+    where = "recompute"
+    what = "recomputation was"
+
+    def __init__(self, every: int | None) -> None:
+        super().__init__(every)
+        self.seen = Seen()
+
+    def __call__(self, watcher: Watcher, optimizer: Any) -> Trip | None:
+        self.seen.any = False
+        try:
+            return super().__call__(watcher, optimizer)
+        finally:
+            self.seen.any, self.seen.nodes = False, None
+
+    def _compared(self, watcher: Watcher, trip: Trip) -> bool:
+        """Whether they differ; then `trip.ledger` says how."""
         from nanscope.replay.parity import Parity
         from nanscope.replay.witness import Witness
 
@@ -76,7 +98,8 @@ class Audit:
         names = Names(trip.roots, list(watcher.optimizers))
         self.seen.nodes = set()
         witness = Witness(watcher.recorder.empties, base, self.seen)
-        player = _played(watcher, trip, names, witness)
+        witness.attention = None
+        player = played(watcher, trip, names, witness)
         if player.error is not None:
             raise Unplayable("; ".join(player.problems))
         parity = Parity(witness)
@@ -86,13 +109,7 @@ class Audit:
         error_of_gradients = self._gradient_error(watcher, trip, names, player)
         if error_of_gradients is not None:
             plain["gradient_error"] = error_of_gradients
-        if not all(losses_equal(event.value, value) for event, value in player.losses):
-            player.problems.append("the replayed loss differs from the recorded one")
-        trip.ledger = {
-            "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
-            "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems, "parity": plain,
-            "seconds": time.perf_counter() - start,
-        }  # fmt: skip
+        trip.ledger = {**ledger(trip, names, player, witness, start), "parity": plain}
         return True
 
     def _gradient_error(self, watcher: Watcher, trip: Trip, names: Names, player: Player) -> float | None:
@@ -100,9 +117,10 @@ class Audit:
         from nanscope.replay.witness import Witness
 
         witness = Witness(watcher.recorder.empties, watcher.run_folder.info["cwd"], Seen())
+        witness.attention = None
         try:
             with without_checkpoints() as left_out:
-                plain = _played(watcher, trip, names, witness)
+                plain = played(watcher, trip, names, witness)
         except Exception as error:  # noqa: BLE001 - nothing is lost but a number
             watcher.run_folder.note(f"how far the gradients are off was not measured: {type(error).__name__}: {error}")
             return None
@@ -130,7 +148,21 @@ def refused(watcher: Watcher) -> str | None:
     return None
 
 
-def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+def ledger(trip: Trip, names: Names, player: Player, witness: Any, start: float) -> dict[str, Any]:
+    """That of a step that was run again under a witness, begun at `start` by `time.perf_counter()`."""
+    from nanscope.diagnosis import facts, losses_equal
+
+    if not all(losses_equal(event.value, value) for event, value in player.losses):
+        player.problems.append("the replayed loss differs from the recorded one")
+    return {
+        "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
+        "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems,
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+
+
+def played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+    """The step, run again under `witness`."""
     from nanscope.diagnosis import leaves
 
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])

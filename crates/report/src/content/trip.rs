@@ -63,6 +63,9 @@ pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
         (Where::Recompute, None) => lang
             .pick("a recomputed block gave something else than its forward", "어떤 블록의 재계산 결과가 순전파와 다름")
             .into(),
+        (Where::Kernel, _) => {
+            lang.pick("a kernel gave something else than its formula", "커널의 결과가 식과 다름").into()
+        }
         (Where::Rank, Some(name)) => say!(lang, "ranks disagree about `{name}`", "`{name}`의 값이 랭크마다 다름"),
         (Where::Rank, None) => lang.pick("ranks disagree", "값이 랭크마다 다름").into(),
     }

@@ -1,7 +1,7 @@
 """Whether what was computed is what should have been: one step, run again under a witness before its update is made.
 
-Says which steps are looked at, and what is a trip; what it means is said in Rust. Here recomputation is compared with what forward gave;
-kernels of attention are compared with their formula in `attention/audit.py`.
+Says which steps are looked at, and what is a trip; what it means is said in Rust. Here recomputation is compared with what forward
+gave; kernels of attention are compared with their formula in `attention/audit.py`.
 """
 
 from __future__ import annotations

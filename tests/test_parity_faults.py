@@ -38,7 +38,13 @@ FAULTS = {
     ),
     "cache": ("recompute-mismatch", "cache", "cat", f"{BLOCK}.attention", "is run in the recomputation only"),
     "kernel": ("recompute-mismatch", "kernel", "gelu", BLOCK, "approximate was tanh in forward and none in"),
-    "unwritten": ("recompute-mismatch", "unwritten", "nan_to_num", BLOCK, "memory that was allocated and never written"),
+    "unwritten": (
+        "recompute-mismatch",
+        "unwritten",
+        "nan_to_num",
+        BLOCK,
+        "memory that was allocated and never written",
+    ),
     "reused": (
         "buffer-reused",
         "reused",

@@ -1,6 +1,8 @@
-"""Whether backward gets what forward had: a step's recomputations, and what saved-tensor hooks kept for it.
+"""Whether what was computed is what should have been: of a step that is about to make its update.
 
 Says which steps are looked at, runs them again under a witness, and says what is a trip; what it means is said in Rust.
+Here what backward gets is compared with what forward had: recomputations, and what saved-tensor hooks kept. Kernels of
+attention are in `attention/audit.py`.
 """
 
 from __future__ import annotations
@@ -27,57 +29,110 @@ if TYPE_CHECKING:
 
 
 class Audit:
-    """`every`: steps from one comparison to the next, 0 for one only, `None` for none. Each optimizer has its own.
+    """`every`: steps from one comparison to the next, 0 for one only, `None` for none. Each optimizer has its own."""
 
-    The first comparison, and each where the program recomputes by hand, runs the step again and looks at every operator. The
-    others look while the program runs at what torch itself compares, and run the step again only if that differs.
-    """
+    where: str  # of the trip
+    what: str  # is compared
 
     def __init__(self, every: int | None, watcher: Watcher) -> None:
         self.every = every
-        self.kept = Kept(self._due, self._used)
-        self.seen = Seen(self._about_to_recompute)
         self._watcher = watcher
         self._next: dict[int, float] = {}  # number of an optimizer -> the step from which on it is due
-        self._soonest = -1.0
-        self._buffers: list[tuple[torch.Tensor, int | None]] | None = (
-            None  # as they were before the first recomputation
-        )
 
     def __call__(self, optimizer: Any) -> Trip | None:
-        """A step that has kept something to be compared is about to make its update. The trip, if it must not."""
+        """A step is about to make its update. The trip, if it must not."""
+        due = self._taken(optimizer)
+        return None if due is None else self._run_again(due[0], optimizer)
+
+    def _taken(self, optimizer: Any) -> tuple[int, bool] | None:
+        """The step, where it is to be looked at now, and whether it is the first of this optimizer; `None` where it is not."""
         watcher = self._watcher
-        self.seen.any = False
         step = watcher.clock.now() if optimizer is None else watcher.clock.step_of(optimizer)
         number = -1 if optimizer is None else watcher.course.number(optimizer)
         if self._idle() or step < self._next.get(number, 0):
             return None
         fresh = number not in self._next
         self._next[number] = step + self.every if self.every else float("inf")
+        return step, fresh
+
+    def _idle(self) -> bool:
+        watcher = self._watcher
+        return self.every is None or (watcher.errand is not None and not watcher.errand.audits) or watcher.diagnosing
+
+    def _run_again(self, step: int, optimizer: Any) -> Trip | None:
+        watcher = self._watcher
+        trip = Trip(step, self.where, "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+        trip.roots = list(watcher.recorder.roots)
+        watcher.diagnosing = True
+        popped = watcher.recorder.enter()
+        try:
+            return trip if self._compared(trip) else None
+        except Unplayable as error:
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            reason = f"{type(error).__name__}: {error}"
+        finally:
+            watcher.recorder.leave(popped)
+            watcher.diagnosing = False
+        watcher.run_folder.note(f"step {step}: {self.what} not compared: {reason}")
+        return None
+
+    def _compared(self, trip: Trip) -> bool:
+        """Whether something differs; then `trip.ledger` says how."""
+        raise NotImplementedError
+
+
+class Recomputation(Audit):
+    """What backward gets beside what forward had.
+
+    The first comparison, and each where the program recomputes by hand, runs the step again and looks at every operator. The
+    others look while the program runs at what torch itself compares, and run the step again only if that differs.
+    """
+
+    where = "recompute"
+    what = "recomputation was"
+
+    def __init__(self, every: int | None, watcher: Watcher) -> None:
+        super().__init__(every, watcher)
+        self.kept = Kept(self._due, self._used)
+        self.seen = Seen(self._about_to_recompute)
+        self._soonest = -1.0
+        self._parted: list[Pair] = []  # what differed while the program ran
+        self._buffers: list[tuple[torch.Tensor, int | None]] | None = (
+            None  # as they were before the first recomputation
+        )
+
+    def __call__(self, optimizer: Any) -> Trip | None:
+        self.seen.any = False
+        due = self._taken(optimizer)
+        if due is None:
+            return None
+        step, fresh = due
         self._soonest = min(self._next.values())
         # What is saved in the first step may be out of step with its recomputation: a table made at the first call.
-        parted = self.kept.broken() if fresh else self.kept.parted()
+        self._parted = self.kept.broken() if fresh else self.kept.parted()
         recomputed = self._buffers is not None
-        apart = bool(parted) or self._moved()
+        apart = bool(self._parted) or self._moved()
         alone = self.seen.foreign or (recomputed and (fresh or not self.kept.compared))
         self._buffers, self.seen.foreign = None, False
         try:
-            return self._run_again(step, optimizer, parted) if apart or alone else None
+            return self._run_again(step, optimizer) if apart or alone else None
         finally:
             self.kept.clear()
+            self.seen.any, self.seen.nodes = False, None
 
     def refused_by_torch(self, error: BaseException) -> Trip | None:
         """Torch itself has found that a recomputation differs in shape or type, and has ended the program: where it began."""
         if type(error).__module__ != "torch.utils.checkpoint" or self.every is None:
             return None
         watcher = self._watcher
-        return self._run_again(watcher.clock.now(), None, []) if watcher.recorder.tape.events else None
+        try:
+            return self._run_again(watcher.clock.now(), None) if watcher.recorder.tape.events else None
+        finally:
+            self.kept.clear()
+            self.seen.any, self.seen.nodes = False, None
 
     # ---- while the program runs
-
-    def _idle(self) -> bool:
-        watcher = self._watcher
-        return self.every is None or (watcher.errand is not None and not watcher.errand.audits) or watcher.diagnosing
 
     def _due(self) -> bool:
         if self.seen.nodes is not None:
@@ -98,28 +153,7 @@ class Audit:
 
     # ---- the step once more
 
-    def _run_again(self, step: int, optimizer: Any, parted: list[Pair]) -> Trip | None:
-        watcher = self._watcher
-        trip = Trip(step, "recompute", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
-        trip.roots = list(watcher.recorder.roots)
-        watcher.diagnosing = True
-        popped = watcher.recorder.enter()
-        try:
-            return trip if self._compared(trip, parted) else None
-        except Unplayable as error:
-            reason = str(error)
-        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
-            reason = f"{type(error).__name__}: {error}"
-        finally:
-            watcher.recorder.leave(popped)
-            watcher.diagnosing = False
-            self.seen.any, self.seen.nodes = False, None
-        watcher.run_folder.note(f"step {step}: recomputation was not compared: {reason}")
-        return None
-
-    def _compared(self, trip: Trip, parted: list[Pair]) -> bool:
-        """Whether something differs; then `trip.ledger` says how. `parted` is what differed while the program ran."""
-        from nanscope.diagnosis import facts, losses_equal
+    def _compared(self, trip: Trip) -> bool:
         from nanscope.replay.parity import Parity
         from nanscope.replay.witness import Witness
 
@@ -134,23 +168,17 @@ class Audit:
         self.kept.clear()
         witness = Witness(watcher.recorder.empties, base, self.seen)
         self.kept.operators = lambda: witness.operators
-        player = _played(watcher, trip, names, witness)
+        player = played(watcher, trip, names, witness)
         if player.error is not None and type(player.error).__module__ != "torch.utils.checkpoint":
             raise Unplayable("; ".join(player.problems))
-        parity = Parity(witness, self.kept.broken(), parted)
+        parity = Parity(witness, self.kept.broken(), self._parted)
         if parity.equal:
             return False
         plain = parity.plain(names, base)
         error_of_gradients = None if player.error else self._gradient_error(watcher, trip, names, player)
         if error_of_gradients is not None:
             plain["gradient_error"] = error_of_gradients
-        if not all(losses_equal(event.value, value) for event, value in player.losses):
-            player.problems.append("the replayed loss differs from the recorded one")
-        trip.ledger = {
-            "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
-            "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems, "parity": plain,
-            "seconds": time.perf_counter() - start,
-        }  # fmt: skip
+        trip.ledger = {**ledger(trip, names, player, witness, start), "parity": plain}
         return True
 
     def _gradient_error(self, watcher: Watcher, trip: Trip, names: Names, player: Player) -> float | None:
@@ -161,7 +189,7 @@ class Audit:
         self.seen.nodes = set()
         try:
             with without_checkpoints() as left_out:
-                plain = _played(watcher, trip, names, witness)
+                plain = played(watcher, trip, names, witness)
         except Exception as error:  # noqa: BLE001 - nothing is lost but a number
             watcher.run_folder.note(f"how far the gradients are off was not measured: {type(error).__name__}: {error}")
             return None
@@ -189,7 +217,21 @@ def refused(watcher: Watcher) -> str | None:
     return None
 
 
-def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+def ledger(trip: Trip, names: Names, player: Player, witness: Any, start: float) -> dict[str, Any]:
+    """That of a step that was run again under a witness, begun at `start` by `time.perf_counter()`."""
+    from nanscope.diagnosis import facts, losses_equal
+
+    if not all(losses_equal(event.value, value) for event, value in player.losses):
+        player.problems.append("the replayed loss differs from the recorded one")
+    return {
+        "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
+        "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems,
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+
+
+def played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+    """The step, run again under `witness`."""
     from nanscope.diagnosis import leaves
 
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])

@@ -118,8 +118,8 @@ class Casting:
 class Witness(Tracer):
     """`calls` in order, forward and recomputation alike; `writes` of each storage in order."""
 
-    def __init__(self, empties: dict[int, Any], base: str, seen: Seen) -> None:
-        super().__init__(empties, base, wide=False)
+    def __init__(self, empties: dict[int, Any], base: str, seen: Seen, wide: bool = False) -> None:
+        super().__init__(empties, base, wide)
         self.calls: list[Call] = []
         self.segments = 0
         self.started: dict[int, int] = {}  # sequence number -> number of calls when a node with it was there first

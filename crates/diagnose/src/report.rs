@@ -25,7 +25,7 @@ pub fn report(
 ) -> Report {
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Rank) {
+    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank) {
         None
     } else {
         locate(ledger, trip)
@@ -56,6 +56,7 @@ pub fn report(
         report.origin = over_steps_origin(trip)
             .or_else(|| mismatch_origin(ledger, trip))
             .or_else(|| kernel_origin(ledger, trip))
+            .or_else(|| repeat_origin(ledger, trip))
             .or_else(|| apart_origin(trip));
     }
     let at_origin = case.as_ref().and_then(|case| attention::of(ledger, case.entry()));
@@ -155,6 +156,33 @@ fn kernel_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     })
 }
 
+/// The first operator that gave something else when the step was run once more.
+fn repeat_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let repeat = ledger.repeat.as_ref().filter(|_| trip.where_ == Where::Repeat)?;
+    let first = repeat.first.as_ref()?;
+    Some(Origin {
+        entry: first.entry,
+        phase: repeat.phase?,
+        rank: trip.rank,
+        step: trip.step,
+        op: Some(first.op.clone()),
+        node: first.node.clone(),
+        place: first.place.clone(),
+        module: first.module.clone(),
+        dtype: Some(first.now.dtype.clone()),
+        device: Some(first.now.device.clone()),
+        kind: "finite".to_owned(),
+        bad: first.differ,
+        of: first.of,
+        first_index: first.first_index.clone(),
+        tensor: None,
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
 /// Where ranks came to disagree.
 fn apart_origin(trip: &Trip) -> Option<Origin> {
     let apart = trip.apart.as_ref()?;
@@ -189,7 +217,7 @@ pub fn verdict(trip: &Trip) -> Verdict {
     match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
         (Some(AlarmKind::Divergence), _) | (None, Where::Trend) => Verdict::Diverging,
         (Some(_), _) | (None, Where::Scale | Where::Rate) => Verdict::Unhealthy,
-        (None, Where::Recompute | Where::Kernel | Where::Rank) => Verdict::Mismatch,
+        (None, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank) => Verdict::Mismatch,
         (None, _) => Verdict::Nonfinite,
     }
 }

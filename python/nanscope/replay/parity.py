@@ -9,7 +9,7 @@ from nanscope.kept import Pair
 from nanscope.replay.names import Names
 from nanscope.replay.overwritten import writer
 from nanscope.replay.places import place as make_place
-from nanscope.replay.sample import Value, apart, numbers, parted
+from nanscope.replay.sample import Value, apart, numbers, parted, side
 from nanscope.replay.values import number
 from nanscope.replay.witness import Call, Witness
 
@@ -133,7 +133,7 @@ class Parity:
         elif self.witness.settled:
             call = self.witness.settled[0][0]
             out["first"] = self._about(call, names, base)
-            out["first"].update(was=_side(call, call.outputs[0]), now=_side(call, call.outputs[0]))
+            out["first"].update(was=side(call.outputs[0], call.autocast), now=side(call.outputs[0], call.autocast))
             out["twice"] = []
             for _, tensor, by in self.witness.settled:
                 one: dict[str, Any] = {"name": names.of(tensor) or "a tensor without a name"}
@@ -156,7 +156,7 @@ class Parity:
             out.setdefault("place", make_place(*pair.place, base))
         if pair.node is not None:
             out["node"] = pair.node
-        out["was"], out["now"] = _side(made, pair.was), _side(None, pair.now)
+        out["was"], out["now"] = side(pair.was, None if made is None else made.autocast), side(pair.now)
         if pair.was.shape == pair.now.shape and pair.was.dtype == pair.now.dtype:
             out.update(numbers(pair.was, pair.now))
         return out
@@ -234,7 +234,7 @@ class Parity:
         if extra is not None:
             out["extra"] = True
             out["altered"] = []
-        out["was"], out["now"] = _side(forward, was), _side(again, now)
+        out["was"], out["now"] = side(was, forward.autocast), side(now, again.autocast)
         if extra is None and was.shape == now.shape and was.dtype == now.dtype:
             out.update(numbers(was, now))
         told = sorted(forward.arguments.keys() | again.arguments.keys())
@@ -307,14 +307,3 @@ class Parity:
                 one["unwritten"] = True
             out.append(one)
         return out
-
-
-def _side(call: Call | None, value: Value) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "dtype": str(value.dtype).removeprefix("torch."),
-        "shape": list(value.shape),
-        "device": value.device,
-    }
-    if call is not None and call.autocast is not None:
-        out["autocast"] = call.autocast
-    return out

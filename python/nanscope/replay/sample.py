@@ -96,3 +96,15 @@ def apart(was: Value, now: Value) -> float:
         return math.inf
     by = (_wide(was.values) - _wide(now.values)).norm().item() / max(_wide(was.values).norm().item(), 1e-300)
     return by if math.isfinite(by) else math.inf
+
+
+def side(value: Value, autocast: str | None = None) -> dict[str, Any]:
+    """One of two results, as the ledger holds it."""
+    out: dict[str, Any] = {
+        "dtype": str(value.dtype).removeprefix("torch."),
+        "shape": list(value.shape),
+        "device": value.device,
+    }
+    if autocast is not None:
+        out["autocast"] = autocast
+    return out

@@ -42,11 +42,13 @@ class Call:
     """One operator as it ran. `outer` is the line that has the block run again, where there is one."""
 
     __slots__ = (
-        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "op", "outer", "outputs",
-        "overwrites", "place", "random", "segment", "state",
+        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "node", "op", "outer",
+        "outputs", "overwrites", "phase", "place", "random", "segment", "state",
     )  # fmt: skip
 
     index: int
+    phase: str
+    node: str | None
     entry: int | None
     outputs: list[Value]
 
@@ -116,10 +118,14 @@ class Casting:
 
 
 class Witness(Tracer):
-    """`calls` in order, forward and recomputation alike; `writes` of each storage in order."""
+    """`calls` in order, forward and recomputation alike, with `everything` backward and updates too; `writes` of each storage
+    in order."""
 
-    def __init__(self, empties: dict[int, Any], base: str, seen: Seen, wide: bool = False) -> None:
+    def __init__(
+        self, empties: dict[int, Any], base: str, seen: Seen, wide: bool = False, everything: bool = False
+    ) -> None:
         super().__init__(empties, base, wide)
+        self.everything = everything
         self.calls: list[Call] = []
         self.segments = 0
         self.started: dict[int, int] = {}  # sequence number -> number of calls when a node with it was there first
@@ -168,11 +174,12 @@ class Witness(Tracer):
         self._protect(targets, kwargs)
         again = phase == "recompute" and self._is_again(node)
         call = None
-        if not op.is_view and not op.allocates and (again or (node is None and phase == "forward")):
+        if not op.is_view and not op.allocates and (again or self.everything or (node is None and phase == "forward")):
             here = place or (self._event.place if node is None and self._event is not None else None)
             call = Call(op, here, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
             call.outer = self._outer(node)
             call.event = self._event
+            call.phase, call.node = phase, None if node is None else node.name()
             call.autocast = self._casting.format
             call.arguments = _arguments(op, args, kwargs)
             call.random = _seeded in func.tags and not _certain(call.arguments)

@@ -148,6 +148,7 @@ rules! {
     masked_class_in_loss::MaskedClassInLoss,
     missing_zero_grad::MissingZeroGrad,
     negative_argument::NegativeArgument,
+    not_repeatable::NotRepeatable,
     optimizer_epsilon::OptimizerEpsilon,
     outlier_input::OutlierInput,
     poisoned_state::PoisonedState,

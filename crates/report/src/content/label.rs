@@ -90,12 +90,14 @@ pub(crate) fn apart(origin: &Origin, lang: Lang) -> String {
     .to_owned()
 }
 
+/// What stands under the line that wrote into memory which backward had still to read.
+pub(crate) fn overwritten(lang: Lang) -> String {
+    lang.pick("this memory was still needed", "아직 필요한 메모리임").to_owned()
+}
+
 /// What stands under the line of an operator that gave something else the second time.
 pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
     let Origin { bad, of, .. } = origin;
-    if origin.phase == Phase::Backward {
-        return lang.pick("this memory was still needed", "아직 필요한 메모리임").to_owned();
-    }
     if *bad == 0 || *of == 0 {
         return lang.pick("run again, this is not what it was", "다시 실행했을 때의 결과가 처음과 다름").to_owned();
     }

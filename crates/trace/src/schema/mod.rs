@@ -10,6 +10,7 @@ mod num;
 mod outcomes;
 mod parity;
 mod ranks;
+mod repeat;
 mod report;
 mod run;
 
@@ -21,5 +22,6 @@ pub use num::Num;
 pub use outcomes::{Attempt, Outcomes, Text, Tried};
 pub use parity::{Altered, Difference, Parity, Side, Twice};
 pub use ranks::{Apart, ApartKind, Comm, CommPart, RankSummary, RankValue, Role, Skip};
+pub use repeat::Repeat;
 pub use report::*;
 pub use run::{End, Note, RunInfo, StepRecord, Trip, Where};

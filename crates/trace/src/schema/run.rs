@@ -74,6 +74,7 @@ pub enum Where {
     Rate,
     Recompute,
     Kernel,
+    Repeat,
     Rank,
 }
 

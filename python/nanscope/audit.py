@@ -119,7 +119,6 @@ class Audit:
 
     def _compared(self, trip: Trip, parted: list[Pair]) -> bool:
         """Whether something differs; then `trip.ledger` says how. `parted` is what differed while the program ran."""
-        from nanscope.diagnosis import facts, losses_equal
         from nanscope.replay.parity import Parity
         from nanscope.replay.witness import Witness
 
@@ -133,8 +132,9 @@ class Audit:
         self.seen.nodes = set()
         self.kept.clear()
         witness = Witness(watcher.recorder.empties, base, self.seen)
+        witness.attention = None
         self.kept.operators = lambda: witness.operators
-        player = _played(watcher, trip, names, witness)
+        player = played(watcher, trip, names, witness)
         if player.error is not None and type(player.error).__module__ != "torch.utils.checkpoint":
             raise Unplayable("; ".join(player.problems))
         parity = Parity(witness, self.kept.broken(), parted)
@@ -144,13 +144,7 @@ class Audit:
         error_of_gradients = None if player.error else self._gradient_error(watcher, trip, names, player)
         if error_of_gradients is not None:
             plain["gradient_error"] = error_of_gradients
-        if not all(losses_equal(event.value, value) for event, value in player.losses):
-            player.problems.append("the replayed loss differs from the recorded one")
-        trip.ledger = {
-            "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
-            "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems, "parity": plain,
-            "seconds": time.perf_counter() - start,
-        }  # fmt: skip
+        trip.ledger = {**ledger(trip, names, player, witness, start), "parity": plain}
         return True
 
     def _gradient_error(self, watcher: Watcher, trip: Trip, names: Names, player: Player) -> float | None:
@@ -158,10 +152,11 @@ class Audit:
         from nanscope.replay.witness import Witness
 
         witness = Witness(watcher.recorder.empties, watcher.run_folder.info["cwd"], Seen(lambda: None))
+        witness.attention = None
         self.seen.nodes = set()
         try:
             with without_checkpoints() as left_out:
-                plain = _played(watcher, trip, names, witness)
+                plain = played(watcher, trip, names, witness)
         except Exception as error:  # noqa: BLE001 - nothing is lost but a number
             watcher.run_folder.note(f"how far the gradients are off was not measured: {type(error).__name__}: {error}")
             return None
@@ -189,7 +184,21 @@ def refused(watcher: Watcher) -> str | None:
     return None
 
 
-def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+def ledger(trip: Trip, names: Names, player: Player, witness: Any, start: float) -> dict[str, Any]:
+    """That of a step that was run again under a witness, begun at `start` by `time.perf_counter()`."""
+    from nanscope.diagnosis import facts, losses_equal
+
+    if not all(losses_equal(event.value, value) for event, value in player.losses):
+        player.problems.append("the replayed loss differs from the recorded one")
+    return {
+        "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
+        "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems,
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+
+
+def played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+    """The step, run again under `witness`."""
     from nanscope.diagnosis import leaves
 
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])

@@ -14,6 +14,7 @@ import torch
 from nanscope import _core, kept, signals
 from nanscope.again.errand import Errand
 from nanscope.again.process import Again
+from nanscope.attention.audit import Kernels
 from nanscope.audit import Audit
 from nanscope.capture import (
     autograd,
@@ -65,6 +66,7 @@ class Watcher:
         again: Again | None = None,
         errand: Errand | None = None,
         check: int | None = 0,
+        check_attention: int | None = None,
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:
@@ -92,7 +94,8 @@ class Watcher:
         self.let_down = False  # ended because another rank has tripped
         # A fix is made in the running program by one process only.
         alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
-        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
+        alike |= {"check_attention": check_attention, "lang": self.run_folder.lang}
+        self.children = Children(self.folder, script, argv, alike)
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
         self.again = again  # how to run the program once more, where that is possible
@@ -109,6 +112,7 @@ class Watcher:
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
         self.audit = Audit(check, self)
+        self.kernels = Kernels(check_attention, self)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -277,7 +281,13 @@ class Watcher:
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
+<<<<<<< HEAD
             trip = self.audit(optimizer)
+=======
+            trip = self.audit(self, optimizer)
+        if trip is None and self.kernels.every is not None:
+            trip = self.kernels(optimizer)
+>>>>>>> 7682ddf (Attention in a replay: which calls are one, what their heads see, and kernels beside the formula in float64)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
         if trip is not None:
@@ -413,6 +423,7 @@ class Watcher:
             quiet
             and self.errand is None
             and not self.audit.every
+            and self.kernels.every is None
             and type(gradients) is _core.Look
             and known == (gradients.settings, True)
             and self._number not in self.course._carries
@@ -487,7 +498,13 @@ class Watcher:
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
             if trip is None and self.audit.seen.any:
+<<<<<<< HEAD
                 trip = self.audit(None)
+=======
+                trip = self.audit(self, None)
+            if trip is None and self.kernels.every is not None:
+                trip = self.kernels(None)
+>>>>>>> 7682ddf (Attention in a replay: which calls are one, what their heads see, and kernels beside the formula in float64)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Check, Color, OnTrip};
+use crate::{Checks, Color, OnTrip};
 
 /// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
 #[derive(Debug, Parser)]
@@ -83,9 +83,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
     /// Whether checkpointed blocks compute the same when they are run again: once in an early step (default), `recompute` in
-    /// every step, `recompute=N` in every Nth, or `none`
-    #[arg(long, value_name = "WHAT", value_parser = Check::parse, default_value = "once", hide_default_value = true)]
-    pub(crate) check: Check,
+    /// every step, `recompute=N` in every Nth, or `none`; `attention`, `attention=N`: whether kernels of attention give what
+    /// their formula gives (default: never). Several are separated by commas
+    #[arg(long, value_name = "WHAT", value_parser = Checks::parse, default_value = "once", hide_default_value = true)]
+    pub(crate) check: Checks,
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) budget: u32,

@@ -40,21 +40,6 @@ pub enum Check {
 }
 
 impl Check {
-    /// As it is written: `once`, `recompute`, `recompute=N`, `none`.
-    pub(crate) fn parse(text: &str) -> Result<Check, String> {
-        let wrong = || format!("expected once, recompute, recompute=N or none, got {text}");
-        match text.split_once('=') {
-            None if text == "once" => Ok(Check::Once),
-            None if text == "none" => Ok(Check::Never),
-            None if text == "recompute" => Ok(Check::Every(1)),
-            Some(("recompute", steps)) => match steps.parse() {
-                Ok(steps) if steps > 0 => Ok(Check::Every(steps)),
-                _ => Err(wrong()),
-            },
-            _ => Err(wrong()),
-        }
-    }
-
     /// Steps between two comparisons: 0 for one comparison only; None for none.
     pub fn every(self) -> Option<u32> {
         match self {
@@ -62,6 +47,36 @@ impl Check {
             Check::Every(steps) => Some(steps),
             Check::Never => None,
         }
+    }
+}
+
+/// What is compared while the run is healthy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// The recomputation of checkpointed blocks with their forward pass.
+    pub recompute: Check,
+    /// Kernels of attention with their formula: every so many steps; None for never.
+    pub attention: Option<u32>,
+}
+
+impl Checks {
+    /// As it is written: a list of `once`, `recompute`, `recompute=N`, `attention`, `attention=N`, or `none`.
+    pub(crate) fn parse(text: &str) -> Result<Checks, String> {
+        let mut found = Checks::default();
+        for part in text.split(',') {
+            let wrong = || format!("expected once, recompute, recompute=N, attention, attention=N or none, got {part}");
+            let (what, steps) = part.split_once('=').map_or((part, None), |(what, steps)| (what, Some(steps)));
+            let every =
+                steps.map(str::parse::<u32>).transpose().ok().filter(|steps| *steps != Some(0)).ok_or_else(wrong)?;
+            match (what, every) {
+                ("once", None) => found.recompute = Check::Once,
+                ("none", None) => found.recompute = Check::Never,
+                ("recompute", every) => found.recompute = Check::Every(every.unwrap_or(1)),
+                ("attention", every) => found.attention = Some(every.unwrap_or(1)),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -82,8 +97,8 @@ pub struct RunOptions {
     pub out: Option<String>,
     /// Trips to diagnose when the script goes on after them.
     pub diagnose_first: u32,
-    /// Steps in which recomputation is compared with forward.
-    pub check: Check,
+    /// What is compared while the run is healthy, and in which steps.
+    pub check: Checks,
     /// Seconds for experiments and proofs after a trip.
     pub budget: u32,
     /// Ranks to start on this machine; None for the script alone.

@@ -1,6 +1,6 @@
 //! What belongs to nanscope and what belongs to the script.
 
-use nanscope_cli::{Check, Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
+use nanscope_cli::{Check, Checks, Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
 
 fn parsed(argv: &[&str]) -> Parsed {
     parse([&["/usr/bin/__main__.py"], argv].concat())
@@ -45,11 +45,17 @@ fn a_module_keeps_its_own_arguments() {
 #[test]
 fn what_is_compared_and_how_often() {
     let check = |text: &str| run(&["run", &format!("--check={text}"), "t.py"]).check;
-    assert_eq!(run(&["run", "t.py"]).check, Check::Once);
+    assert_eq!(run(&["run", "t.py"]).check, Checks { recompute: Check::Once, attention: None });
     assert_eq!(
-        ["once", "none", "recompute", "recompute=50"].map(check).map(Check::every),
+        ["once", "none", "recompute", "recompute=50"].map(check).map(|checks| checks.recompute.every()),
         [Some(0), None, Some(1), Some(50)]
     );
+    assert_eq!(check("attention"), Checks { recompute: Check::Once, attention: Some(1) });
+    assert_eq!(check("none,attention=20"), Checks { recompute: Check::Never, attention: Some(20) });
+    assert_eq!(check("recompute=3,attention=5"), Checks { recompute: Check::Every(3), attention: Some(5) });
+    for text in ["attention=0", "attention=x", "none=3", "", "recompute,"] {
+        assert!(wrong(&["run", &format!("--check={text}"), "t.py"]).contains("expected once"), "{text}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::course::{self, Course};
 use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
-use crate::rules::recompute_mismatch;
+use crate::rules::{kernel_mismatch, recompute_mismatch};
 use crate::{chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
@@ -25,8 +25,11 @@ pub fn report(
 ) -> Report {
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located =
-        if over_steps || matches!(trip.where_, Where::Recompute | Where::Rank) { None } else { locate(ledger, trip) };
+    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Rank) {
+        None
+    } else {
+        locate(ledger, trip)
+    };
     let mut report = empty(info, steps, end);
     report.verdict = verdict(trip);
     report.trip = Some(trip.into());
@@ -50,8 +53,10 @@ pub fn report(
         report.chain = chain::links(case);
         report.digits = digits::curve(case);
     } else {
-        report.origin =
-            over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip)).or_else(|| apart_origin(trip));
+        report.origin = over_steps_origin(trip)
+            .or_else(|| mismatch_origin(ledger, trip))
+            .or_else(|| kernel_origin(ledger, trip))
+            .or_else(|| apart_origin(trip));
     }
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
@@ -119,6 +124,34 @@ fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     })
 }
 
+/// The first kernel of attention that gave something else than its formula. Every value may be finite there.
+fn kernel_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let (call, gap) = kernel_mismatch::first(&ledger.attention).filter(|_| trip.where_ == Where::Kernel)?;
+    let index = gap.entry.unwrap_or(call.entry);
+    let entry = ledger.entries.get(index);
+    Some(Origin {
+        entry: Some(index),
+        phase: entry.map_or(Phase::Forward, |entry| entry.phase),
+        rank: trip.rank,
+        step: trip.step,
+        op: Some(entry.map_or_else(|| call.op.clone(), |entry| entry.op.clone())),
+        node: entry.and_then(|entry| entry.node.clone()),
+        place: call.place.clone(),
+        module: call.module.clone(),
+        dtype: Some(gap.dtype.clone()),
+        device: entry.and_then(|entry| Some(entry.outputs.first()?.device.clone())),
+        kind: "finite".to_owned(),
+        bad: gap.differ,
+        of: gap.of,
+        first_index: gap.index.clone(),
+        tensor: Some(gap.name.clone()),
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
 /// Where ranks came to disagree.
 fn apart_origin(trip: &Trip) -> Option<Origin> {
     let apart = trip.apart.as_ref()?;
@@ -153,7 +186,7 @@ pub fn verdict(trip: &Trip) -> Verdict {
     match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
         (Some(AlarmKind::Divergence), _) | (None, Where::Trend) => Verdict::Diverging,
         (Some(_), _) | (None, Where::Scale | Where::Rate) => Verdict::Unhealthy,
-        (None, Where::Recompute | Where::Rank) => Verdict::Mismatch,
+        (None, Where::Recompute | Where::Kernel | Where::Rank) => Verdict::Mismatch,
         (None, _) => Verdict::Nonfinite,
     }
 }

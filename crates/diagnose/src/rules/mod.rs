@@ -140,6 +140,7 @@ rules! {
     half_overflow::HalfOverflow,
     infeasible_target::InfeasibleTarget,
     infinite_derivative::InfiniteDerivative,
+    kernel_mismatch::KernelMismatch,
     log_of_zero::LogOfZero,
     loss_scale_collapse::LossScaleCollapse,
     loss_scale_overflow::LossScaleOverflow,

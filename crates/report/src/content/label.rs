@@ -107,6 +107,18 @@ pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
     )
 }
 
+/// What stands under the line of a kernel that gave something else than its formula.
+pub(crate) fn computed(origin: &Origin, lang: Lang) -> String {
+    let Origin { bad, of, .. } = origin;
+    let name = origin.tensor.as_deref().unwrap_or("out");
+    let values = lang.pick(count(*of, "value"), format!("값 {of}개"));
+    say!(
+        lang,
+        "`{name}`: {bad} of {values} compared are not what the formula gives",
+        "`{name}`: 비교한 {values} 중 {bad}개가 식과 다름"
+    )
+}
+
 /// For a tensor that arrived bad: `the first is in row 3 of 32`. None where shape or index are unknown.
 pub(crate) fn row(origin: &Origin, lang: Lang) -> Option<String> {
     let row = *origin.first_index.as_ref()?.first()?;

@@ -2,7 +2,7 @@ use nanscope_lang::Lang;
 use nanscope_trace::schema::{Place, Report, Where};
 
 use super::{
-    label::{apart, label, parted},
+    label::{apart, computed, label, parted},
     trip::what,
 };
 
@@ -21,6 +21,9 @@ pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
     let trip = report.trip.as_ref()?;
     if let (Where::Rank, Some(origin)) = (trip.where_, &report.origin) {
         return Some(Spot { place: origin.place.as_ref(), label: apart(origin, lang) });
+    }
+    if let (Where::Kernel, Some(origin)) = (trip.where_, &report.origin) {
+        return Some(Spot { place: origin.place.as_ref(), label: computed(origin, lang) });
     }
     if let Some(origin) = report.parted() {
         return Some(Spot { place: origin.place.as_ref(), label: parted(origin, lang) });

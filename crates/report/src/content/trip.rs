@@ -63,6 +63,9 @@ pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
         (Where::Recompute, None) => lang
             .pick("backward was given something else than forward had", "역전파가 받은 값이 순전파의 값과 다름")
             .into(),
+        (Where::Kernel, _) => {
+            lang.pick("a kernel gave something else than its formula", "커널의 결과가 식과 다름").into()
+        }
         (Where::Rank, Some(name)) => say!(lang, "ranks disagree about `{name}`", "`{name}`의 값이 랭크마다 다름"),
         (Where::Rank, None) => lang.pick("ranks disagree", "값이 랭크마다 다름").into(),
     }

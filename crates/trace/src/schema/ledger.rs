@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{Comm, History, Num, Parity};
+use super::{Attention, Comm, History, Num, Parity};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Ledger {
     /// What recomputation gave beside the forward pass. Absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub parity: Option<Parity>,
+    /// Calls of attention, in order. Absent in folders of versions that did not look, and empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attention: Vec<Attention>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

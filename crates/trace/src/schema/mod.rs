@@ -2,6 +2,7 @@
 //!
 //! Each is written as JSON into the run folder, a step as bytes. A fact that is absent is absent, never 0 and never "".
 
+mod attention;
 mod history;
 mod inputs;
 mod ledger;
@@ -12,6 +13,7 @@ mod ranks;
 mod report;
 mod run;
 
+pub use attention::{Attention, Backend, Gap, Head, Mask};
 pub use history::{Alarm, AlarmKind, Baseline, History, PastStep, ScaleChange};
 pub use inputs::{Batch, Constant, InputHistory, Odd};
 pub use ledger::{Arg, Compared, Counts, Drift, Entry, Ledger, Phase, Place, Reference, Source, Whole};

@@ -73,6 +73,7 @@ pub enum Where {
     Trend,
     Rate,
     Recompute,
+    Kernel,
     Rank,
 }
 

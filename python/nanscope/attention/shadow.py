@@ -257,12 +257,20 @@ class Shadow:
             self._mean("grad_key", kv("grad_key"), back.key, behind.key, terms)
 
     def _mean(self, name: str, given: Tensor, reference: Tensor, allowed: Tensor, terms: Tensor) -> None:
+        """Adds up rows of a result [N, G, L, D] or [N, 1, S, D], each with the weight that makes an error of all of them show best:
+        what is expected of it over its variance. `terms` [N, G, L, S] are what it is a sum of in the mean."""
         rate = self.call.dropout
+        by_key = name in ("grad_key", "grad_value")
+        size = reference.square().sum(-1)
+        squares = terms.square().sum((1, 2)).unsqueeze(1) if by_key else terms.square().sum(-1)
+        weight = torch.where(squares > 0, size / squares.clamp(min=1e-300), 0.0)
+        largest = terms.abs() * (weight.unsqueeze(-2) if by_key else weight.unsqueeze(-1))
         # What rounding may add: every error is that of a probability, of which 1 / (1 - p) is left at most.
-        rounding = float((reference.abs() * allowed).sum()) * 2 / (1 - rate)
+        rounding = (weight * (reference.abs() * allowed).sum(-1)).sum() * 2 / (1 - rate)
         found = [
-            float((reference * given).sum()), float(reference.square().sum()), rounding,
-            float(terms.square().sum()) * rate / (1 - rate), float(terms.abs().max()) / (1 - rate), float(given.numel()),
+            float((weight * (reference * given).sum(-1)).sum()), float((weight * size).sum()), float(rounding),
+            float((weight.square() * squares).sum()) * rate / (1 - rate), float(largest.max()) / (1 - rate),
+            float(given.numel()),
         ]  # fmt: skip
         sums = self._sums.setdefault(name, [0.0] * 6)
         for i, value in enumerate(found):

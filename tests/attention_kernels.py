@@ -24,7 +24,15 @@ class Kernel:
         self.fault = fault
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, p: float, causal: bool, mask: Tensor | None, scale: float | None, keep: Any
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        p: float,
+        causal: bool,
+        mask: Tensor | None,
+        scale: float | None,
+        keep: Any,
     ) -> tuple[Tensor, Tensor]:
         """Output and log sum exp of each row; `keep` is 1 where dropout leaves a probability."""
         queries, keys = q.shape[-2], k.shape[-2]
@@ -32,7 +40,7 @@ class Kernel:
         total, out = torch.zeros_like(best), torch.zeros(*q.shape[:-1], v.shape[-1])
         for start in range(0, keys, TILE):
             end = min(start + TILE, keys)
-            if self.fault == "dropped-tile" and 0 < start and end - start < TILE:
+            if self.fault == "dropped-tile" and start > 0 and end - start < TILE:
                 continue
             s = self._logits(q, k[..., start:end, :], start, queries, causal, mask, scale)
             top = torch.maximum(best, s.amax(-1, keepdim=True))
@@ -88,20 +96,44 @@ def installed(fault: str | None) -> Iterator[None]:
     """The kernels of `scaled_dot_product_attention` on a CPU are these. The ones for CUDA, which take dropout, exist on a CPU too."""
     kernel, masks = Kernel(fault), {}
 
-    def plain(q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, *, attn_mask: Any = None, scale: Any = None) -> Any:
+    def plain(
+        q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, *, attn_mask: Any = None, scale: Any = None
+    ) -> Any:
         return kernel.forward(q, k, v, p, causal, attn_mask, scale, None)
 
     def plain_backward(
-        grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, p: float, causal: bool, *, attn_mask: Any = None, scale: Any = None
+        grad: Any,
+        q: Any,
+        k: Any,
+        v: Any,
+        out: Any,
+        lse: Any,
+        p: float,
+        causal: bool,
+        *,
+        attn_mask: Any = None,
+        scale: Any = None,
     ) -> Any:
         return kernel.backward(grad, q, k, v, out, lse, p, causal, attn_mask, scale, None)
 
-    def dropped(q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, debug: bool = False, *, scale: Any = None) -> Any:
+    def dropped(
+        q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, debug: bool = False, *, scale: Any = None
+    ) -> Any:
         seed = torch.randint(1 << 40, ())
         keep = (torch.rand(*q.shape[:-1], k.shape[-2]) >= p).float()
         masks[int(seed)] = keep
         out, lse = kernel.forward(q, k, v, p, causal, None, scale, keep)
-        return out, lse, torch.empty(0), torch.empty(0), q.shape[-2], k.shape[-2], seed, torch.zeros((), dtype=torch.int64), torch.empty(0)
+        return (
+            out,
+            lse,
+            torch.empty(0),
+            torch.empty(0),
+            q.shape[-2],
+            k.shape[-2],
+            seed,
+            torch.zeros((), dtype=torch.int64),
+            torch.empty(0),
+        )
 
     def dropped_backward(
         grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, _q: Any, _k: Any, _max_q: Any, _max_k: Any, p: float, causal: bool,

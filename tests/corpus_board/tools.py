@@ -31,7 +31,17 @@ def watched(
         from nanscope import _core
         from nanscope.run import run as nanscope_run
 
-        command = ["nanscope", "run", "--json", "report.json", "--out", "run", *(options or []), PROGRAM, *(arguments or [])]
+        command = [
+            "nanscope",
+            "run",
+            "--json",
+            "report.json",
+            "--out",
+            "run",
+            *(options or []),
+            PROGRAM,
+            *(arguments or []),
+        ]
         return nanscope_run(_core.parse(command))
 
     ran = run(folder, action, {"FIX": "1"} if fix else {"FIX": ""})

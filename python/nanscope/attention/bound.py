@@ -6,7 +6,8 @@ Algorithms, 2nd edition, section 3.1). From there:
 
 - a logit is off by d <= gamma(D + 3) scale sum|q||k| + 2 u (|s| + |bias|), and by w |s| where products are stored narrow;
 - exp(s - max) adds 4 u (|s| + |max|) for its argument and `EXP` u for itself, once more for every tile after which the running
-  maximum may have been corrected. Where P is stored in 16 bits exp may be coarser, w / 4. Let x_ij be the sum of all of these: the kernel's exponential is the true one times e^t, |t| <= x;
+  maximum may have been corrected. Where P is stored in 16 bits exp may be coarser, w / 4. Let x_ij be the sum of all of these:
+  the kernel's exponential is the true one times e^t, |t| <= x;
 - normalised, with X_i = log(sum_j p_ij e^x_ij), the kernel's p_ij lies between p_ij e^-(x + X) and p_ij e^(x + X), since by
   Cauchy-Schwarz sum p e^-x >= 1 / sum p e^x. No first-order approximation is made, so that large logits are covered too;
 - everything after that is products and sums with these intervals, with one rounding to the stored format for P, dS and each result.
@@ -34,8 +35,9 @@ LARGE = 60.0  # an exponent from which on nothing can be told
 
 @dataclass(frozen=True)
 class Rounding:
-    """Formats of a kernel. `sums` and `stored` are unit roundoffs, `smallest` and `smallest_sum` the absolute errors of the smallest
-    numbers, `exp` the relative error of an exponential, `largest` the largest finite value. `narrow`: sums over tiles are kept in the stored format."""
+    """Formats of a kernel. `sums` and `stored` are unit roundoffs, `smallest` and `smallest_sum` the absolute errors of the
+    smallest numbers, `exp` the relative error of an exponential, `largest` the largest finite value. `narrow`: sums over tiles
+    are kept in the stored format."""
 
     sums: float
     stored: float
@@ -58,7 +60,9 @@ class Rounding:
         sums = wide.eps * (2.0 if dtype is torch.float64 else 1.0)
         # In formats with the exponents of float32 what is smaller than the smallest normal number may be flushed.
         smallest = kept.tiny * kept.eps / 2 if dtype is torch.float16 else kept.tiny
-        return cls(sums, stored, smallest, kept.max, half and device == "cpu", wide.tiny, EXP * sums + half * COARSE * stored)
+        return cls(
+            sums, stored, smallest, kept.max, half and device == "cpu", wide.tiny, EXP * sums + half * COARSE * stored
+        )
 
     def gamma(self, n: float) -> float:
         """Relative error of a sum of `n` products."""
@@ -116,7 +120,11 @@ class BackwardBound:
         row = (grad_out * (ahead.out + r.gamma(width + 3) * (f.out.abs() + ahead.out))).sum(-1, keepdim=True)
         apart = (b.grad_p - b.row).abs()
         self.bias = p * apart + high * (grad_p + row + 3 * u * (b.grad_p.abs() + b.row.abs()))
-        self.bias = self.bias + r.stored * (b.bias.abs() + self.bias) + seen * r.smallest * max(1.0, 1 / (abs(inputs.scale) or 1.0))
+        self.bias = (
+            self.bias
+            + r.stored * (b.bias.abs() + self.bias)
+            + seen * r.smallest * max(1.0, 1 / (abs(inputs.scale) or 1.0))
+        )
         high = b.bias.abs() + self.bias
         scale, key, query = abs(inputs.scale), inputs.key.abs(), inputs.query.abs()
         self.query = ((self.bias + over_keys * high) @ key) * scale + r.stored * b.query.abs() + r.least(keys, 1)

@@ -44,7 +44,8 @@ class Forward:
 
 
 class Backward:
-    """Gradients for `grad_out` [N, G, L, Dv]: `query` [N, G, L, D], `key` [N, 1, S, D], `value` [N, 1, S, Dv], `bias` [N, G, L, S]."""
+    """Gradients for `grad_out` [N, G, L, Dv]: `query` [N, G, L, D], `key` [N, 1, S, D], `value` [N, 1, S, Dv] and `bias`
+    [N, G, L, S]."""
 
     def __init__(self, x: Inputs, f: Forward, grad_out: Tensor) -> None:
         self.grad_out = grad_out

@@ -1,4 +1,4 @@
-"""The fast path of `nn.MultiheadAttention`: projections, attention and output in one operator, taken where no gradient is needed."""
+"""The fast path of `nn.MultiheadAttention`: projections, attention and output in one operator, where no gradient is needed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fused attention by its operators: what each is called with, brought into one form.
 
-Known are the backends of `torch.nn.functional.scaled_dot_product_attention`, and FlashAttention and xFormers by the operators that they
-register. A kernel that is called in any other way looks like any other operator, and is taken for one.
+Known are the backends of `torch.nn.functional.scaled_dot_product_attention`, and FlashAttention and xFormers by the operators that
+they register. A kernel that is called in any other way looks like any other operator, and is taken for one.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Signature:
-    """Where the parts are in the schema of an operator, and in its results. `heads_last`: tensors are [B, L, H, D]. `results` are the
-    position of the output, or of the gradients of query, key, value and bias; `lse` that of log sum exp [B, H, L]."""
+    """Where the parts are in the schema of an operator, and in its results. `heads_last`: tensors are [B, L, H, D]. `results` are
+    the position of the output, or of the gradients of query, key, value and bias; `lse` that of log sum exp [B, H, L]."""
 
     bias: str | None = None
     scale: str = "scale"
@@ -108,7 +108,8 @@ SIGNATURES: dict[str, Signature] = {
         scale="softmax_scale", causal="is_causal", lse=1, heads_last=True, align_end=True, dropout="p", refuse=_PACKED
     ),
     "xformers.efficient_attention_forward_cutlass": Signature(
-        bias="attn_bias", causal=None, heads_last=True, refuse=("seqstart_q", "seqstart_k", "seqlen_k", "custom_mask_type", "window_size")
+        bias="attn_bias", causal=None, heads_last=True,
+        refuse=("seqstart_q", "seqstart_k", "seqlen_k", "custom_mask_type", "window_size"),
     ),
 }  # fmt: skip
 _NAMED = {"dq": 0, "dk": 1, "dv": 2}  # results that a kernel writes into arguments
@@ -167,7 +168,11 @@ def results(func: Any, args: Any, kwargs: Any, result: Any) -> dict[str, Tensor]
     names = ("grad_query", "grad_key", "grad_value", "grad_bias")
     if not signature.results:
         arguments = bound(func, args, kwargs)
-        return {names[i]: _turned(arguments[k], signature) for k, i in _NAMED.items() if isinstance(arguments.get(k), Tensor)}
+        return {
+            names[i]: _turned(arguments[k], signature)
+            for k, i in _NAMED.items()
+            if isinstance(arguments.get(k), Tensor)
+        }
     found = {}
     for name, position in zip(names, signature.results, strict=False):
         tensor = given[position] if position < len(given) else None

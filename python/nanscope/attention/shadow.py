@@ -27,8 +27,8 @@ class Unchecked(Exception):
 
 @dataclass
 class Gap:
-    """One result of a kernel beside the formula. `ratio` is the largest error over what is allowed there; `of` elements were compared,
-    `differ` of them are beyond. `index`, `value`, `reference`, `error`, `allowed` are those of that element."""
+    """One result of a kernel beside the formula. `ratio` is the largest error over what is allowed there; `of` elements were
+    compared, `differ` of them are beyond. `index`, `value`, `reference`, `error`, `allowed` are those of that element."""
 
     name: str
     dtype: str
@@ -94,7 +94,9 @@ class Shadow:
         """`(batch element, first key head, one past the last)`: what is computed at a time."""
         each = self.groups * self.queries * self.keys
         size = max(1, min(self.key_heads, PAIRS_MAX // max(each, 1)))
-        pieces = [(b, h, min(h + size, self.key_heads)) for b in range(self.batch) for h in range(0, self.key_heads, size)]
+        pieces = [
+            (b, h, min(h + size, self.key_heads)) for b in range(self.batch) for h in range(0, self.key_heads, size)
+        ]
         most = max(1, WHOLE_MAX // max(each * size, 1))
         if len(pieces) > most:
             stride = -(-len(pieces) // most)
@@ -224,7 +226,7 @@ class Shadow:
         """[N, G, ...] as [batch, head, ...]."""
         b, first = place
         heads = 1 if name in ("grad_key", "grad_value") else self.groups
-        whole, head = (divmod(at[0], self.key_heads) if b < 0 else (b, first + at[0]))
+        whole, head = divmod(at[0], self.key_heads) if b < 0 else (b, first + at[0])
         return [whole, head * heads + (at[1] if heads > 1 else 0), *at[2:]]
 
     # ---- dropout: what is left out is not known, so a mean over many elements is compared with its expectation
@@ -250,7 +252,9 @@ class Shadow:
         if "grad_query" in self.given:
             along = inputs.scale * (back.query @ inputs.key.mT)
             terms = f.p * back.grad_p * (along - (f.p * along).sum(-1, keepdim=True))
-            self._mean("grad_query", self._grouped(self.given["grad_query"], b, first, last), back.query, behind.query, terms)
+            self._mean(
+                "grad_query", self._grouped(self.given["grad_query"], b, first, last), back.query, behind.query, terms
+            )
         if "grad_key" in self.given:
             along = inputs.scale * (inputs.query @ back.key.mT)
             terms = f.p * back.grad_p * (along - (f.p * along).sum(-1, keepdim=True))
@@ -279,7 +283,7 @@ class Shadow:
     def _judge_mean(
         self, gap: Gap, given: float, reference: float, rounding: float, variance: float, largest: float, of: float
     ) -> None:
-        """By Bernstein's inequality the sum is farther away than t with probability 2 exp(-t^2 / 2 / (variance + largest t / 3))."""
+        """By Bernstein's inequality a sum is farther away than t with probability 2 exp(-t^2 / 2 / (variance + largest t / 3))."""
         a = math.log(2 / IMPROBABLE)
         t = largest * a / 3 + math.sqrt((largest * a / 3) ** 2 + 2 * a * variance)
         gap.of, gap.expected = int(of), True

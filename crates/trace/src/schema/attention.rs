@@ -164,6 +164,10 @@ pub struct Backend {
     pub error: Num,
     /// What is allowed there.
     pub allowed: Num,
-    /// Seconds of forward, and of backward where the kernel was found wrong there.
-    pub seconds: f64,
+    /// Time over that of the backend that torch chooses: of forward, and of backward where the kernel was found wrong there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub time_ratio: Option<f64>,
+    /// Peak of what it takes in memory, over that of the backend that torch chooses.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory_ratio: Option<f64>,
 }

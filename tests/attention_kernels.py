@@ -1,6 +1,7 @@
 """Kernels of attention with planted faults, put in the place of torch's own for the CPU.
 
-A tiled kernel with an online softmax in float32, forward and backward, as FlashAttention does it; `FAULTS` are ways to get it wrong.
+A tiled kernel with an online softmax in float32, forward and backward, as FlashAttention does it; `FAULTS` are ways to get it
+wrong.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ class Kernel:
 
 @contextlib.contextmanager
 def installed(fault: str | None) -> Iterator[None]:
-    """The kernels of `scaled_dot_product_attention` on a CPU are these. The ones for CUDA, which take dropout, exist on a CPU too."""
+    """The kernels of `scaled_dot_product_attention` on a CPU are these. Those for CUDA, which take dropout, exist on a CPU too."""
     kernel, masks = Kernel(fault), {}
+    none = torch.empty(0)
 
     def plain(
         q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, *, attn_mask: Any = None, scale: Any = None
@@ -126,13 +128,13 @@ def installed(fault: str | None) -> Iterator[None]:
         return (
             out,
             lse,
-            torch.empty(0),
-            torch.empty(0),
+            none,
+            none,
             q.shape[-2],
             k.shape[-2],
             seed,
             torch.zeros((), dtype=torch.int64),
-            torch.empty(0),
+            none,
         )
 
     def dropped_backward(

@@ -90,6 +90,7 @@ class Observer:
             return
         try:
             shadow = Shadow(call, given)
+            shadow.seen = None if call.backward else Heads(shadow.heads)
             gaps = shadow.run()
         except Unchecked as error:
             about.setdefault("unchecked", str(error))
@@ -97,7 +98,7 @@ class Observer:
         except REFUSED as error:  # memory, or a shape that the formula does not take: the replay goes on
             about.setdefault("unchecked", f"{type(error).__name__}: {error}")
             return
-        if not call.backward:
+        if shadow.seen is not None:
             about["heads"] = shadow.seen.plain()
         about["compared"], about["pairs"] = shadow.compared, shadow.total
         about["gaps"] += [{**gap.plain(), "entry": entry["index"]} for gap in gaps if gap.of]

@@ -11,7 +11,7 @@ import torch
 
 from nanscope.attention.bound import BackwardBound, ForwardBound, Rounding
 from nanscope.attention.formula import Backward, Forward, Inputs
-from nanscope.attention.operators import Call
+from nanscope.attention.operators import Call, read
 from nanscope.attention.statistics import MASKED, Heads
 from nanscope.replay.values import number, unravel
 
@@ -78,7 +78,7 @@ class Shadow:
         self.rounding = Rounding.of(q.dtype, q.device.type)
         self.gaps = {name: Gap(name, str(t.dtype).removeprefix("torch.")) for name, t in given.items()}
         self.compared = self.total = self.batch * self.key_heads
-        self.seen = Heads(self.heads)
+        self.seen: Heads | None = None  # what the heads see, gathered on the way where somebody wants it
         self._sums: dict[str, list[float]] = {}
 
     def run(self) -> list[Gap]:
@@ -149,7 +149,8 @@ class Shadow:
         skip = f.keyless | ahead.overflow
         place = (b, first)
         if not self.call.backward:
-            self._look(inputs, f, first)
+            if self.seen is not None:
+                self._look(self.seen, inputs, f, first)
             if "logsumexp" in self.given:
                 self._logsumexp(f, ahead, skip, place)
             out = self._grouped(self.given["out"], b, first, last)
@@ -184,13 +185,13 @@ class Shadow:
         if bias is not None and bias.shape == (self.batch, self.heads, self.queries, self.keys):
             self._compare("grad_bias", self._grouped(bias, b, first, last), back.bias, behind.bias, none, place)
 
-    def _look(self, inputs: Inputs, f: Forward, first: int) -> None:
+    def _look(self, heads: Heads, inputs: Inputs, f: Forward, first: int) -> None:
         seen = f.logits != -torch.inf
         if inputs.bias is not None:
             seen &= inputs.bias > MASKED
         pairs, groups = f.p.shape[:2]
         head = first + torch.arange(pairs) % self.key_heads
-        self.seen.add(head[:, None] * groups + torch.arange(groups), f.raw, seen, f.p)
+        heads.add(head[:, None] * groups + torch.arange(groups), f.raw, seen, f.p)
 
     def _logsumexp(self, f: Forward, ahead: ForwardBound, skip: Tensor, place: tuple[int, int]) -> None:
         lse = self.given["logsumexp"].detach()
@@ -293,6 +294,24 @@ class Shadow:
             gap.error = math.inf
         gap.ratio = gap.error / gap.allowed if gap.allowed else (math.inf if gap.error else 0.0)
         gap.differ = gap.of if gap.ratio > 1 else 0
+
+
+def formula(func: Any, args: Any, kwargs: Any) -> list[Tensor] | None:
+    """What an operator of fused attention should give, in float64: output, or gradients. `None` for any other operator, for one
+    that cannot be told, and for a large one."""
+    call = read(func, args, kwargs)
+    if call is None or call.dropout or call.query.shape[:-1].numel() * call.key.shape[2] > PAIRS_MAX:
+        return None
+    try:
+        inputs = Shadow(call, {}).inputs(-1, 0, call.key.shape[1])
+    except Unchecked:
+        return None
+    with torch.no_grad():
+        f = Forward(inputs)
+        if call.grad_out is None:
+            return [f.out]
+        back = Backward(inputs, f, call.grad_out.detach().double().reshape(f.out.shape))
+        return [back.query, back.key, back.value]
 
 
 def excluded_keys(call: Call) -> Tensor | None:

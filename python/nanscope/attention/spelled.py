@@ -141,7 +141,7 @@ class Spelled:
     def _down(self) -> int | None:
         """From the probabilities to the product with the values."""
         reached = {self.softmax}
-        members = []
+        members: list[int] = []
         for entry in self.entries[self.softmax + 1 : self.softmax + 1 + AHEAD_MAX]:
             if entry["phase"] != self.entries[self.softmax]["phase"]:
                 break

@@ -9,7 +9,7 @@ import torch
 from nanscope.replay.values import number
 
 Tensor = torch.Tensor
-MASKED = -1e4  # a bias or logit from here on down excludes its key: the largest constant in use that does
+MASKED = -5e3  # a bias or logit from here on down excludes its key: half the smallest constant in use, -1e4
 PAIRS_MAX = 1 << 24  # logits that are looked at for their entropy
 
 

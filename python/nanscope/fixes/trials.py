@@ -73,9 +73,8 @@ def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "")
 
 def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Result:
     """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
-    with again.ran(
-        "trial", timeout, sources=sources, until=run.reached + STEPS_AFTER, alarms=run.alarms, kernels=run.kernels
-    ) as ran:
+    wanted = {"until": run.reached + STEPS_AFTER, "alarms": run.alarms, "kernels": run.kernels}
+    with again.ran("trial", timeout, sources=sources, **wanted) as ran:
         answer = ran.answer or {}
         losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
     clock = answer.get("clock", [])[: run.healthy + 1]

@@ -79,7 +79,7 @@ fn what_is_wrong_is_said() {
         assert_eq!(wrong(argv), expected, "{argv:?}");
     }
     assert!(wrong(&["run", "--ontrip", "skip", "t.py"]).contains("--on-trip"));
-    assert!(wrong(&["run", "--check", "recompute=0", "t.py"]).contains("recompute=N or none, got recompute=0"));
+    assert!(wrong(&["run", "--check", "recompute=0", "t.py"]).contains("attention=N or none, got recompute=0"));
     assert!(wrong(&["run", "--on-trip", "explode", "t.py"]).contains("stop, skip, continue"));
     assert!(wrong(&["explain", "x", "--format", "html"]).contains("text, json, markdown"));
     assert!(wrong(&["rules", "--lang", "de"]).contains("en, ko"));

@@ -52,7 +52,7 @@ pub(crate) fn mask(call: &Attention, lang: Lang) -> Vec<String> {
         let percent = text::number(rounded(head.masked * 100.0));
         found.push(say!(
             lang,
-            "{name}: {rows} rows see no key; {percent} % of its keys are masked",
+            "{name}: rows that see no key: {rows}; masked keys: {percent} %",
             "{name}: 키가 하나도 없는 행 {rows}개; 키의 {percent} %가 가려짐"
         ));
     }

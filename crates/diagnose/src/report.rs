@@ -2,8 +2,8 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    AlarmKind, ApartKind, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report,
-    RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
+    AlarmKind, ApartKind, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA,
+    Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -12,7 +12,7 @@ use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::rules::{kernel_mismatch, recompute_mismatch};
-use crate::{chain, digits, rules, text};
+use crate::{attention, chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
 pub fn report(
@@ -58,6 +58,9 @@ pub fn report(
             .or_else(|| kernel_origin(ledger, trip))
             .or_else(|| apart_origin(trip));
     }
+    let at_origin = case.as_ref().and_then(|case| attention::of(ledger, case.entry()));
+    let told = |call: &&Attention| call.worst().is_some() || at_origin.is_some_and(|other| std::ptr::eq(other, *call));
+    report.attention = ledger.attention.iter().filter(told).cloned().collect();
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
     report.fixes = rules::advice(&report.causes, lang);
@@ -218,6 +221,7 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
         origin: None,
         chain: vec![],
         digits: vec![],
+        attention: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,

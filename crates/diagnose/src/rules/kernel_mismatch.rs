@@ -82,7 +82,7 @@ fn check(course: &Course) -> Option<Finding> {
     if fused > 1 {
         evidence.push(say!(
             lang,
-            "{wrong} of {fused} calls of fused attention in this step differ",
+            "calls of fused attention in this step that differ: {wrong} of {fused}",
             "이 스텝의 융합 어텐션 호출 {fused}개 중 {wrong}개가 다름"
         ));
     }

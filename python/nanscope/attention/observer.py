@@ -14,6 +14,7 @@ from nanscope.attention.operators import Call
 from nanscope.attention.shadow import Shadow, Unchecked
 from nanscope.attention.spelled import Spelled
 from nanscope.attention.statistics import MASKED, PAIRS_MAX, Heads, of_softmax
+from nanscope.capture.recorder import storage_id
 from nanscope.replay import births
 from nanscope.replay.operators import REFUSED, Operator
 from nanscope.replay.reference import below
@@ -25,9 +26,14 @@ _PRODUCTS = ("bmm", "baddbmm")
 
 
 class Observer:
-    """`calls`: `Attention`s of the ledger, in order of their forward operators."""
+    """`calls`: `Attention`s of the ledger, in order of their forward operators. `writers` maps a storage to the entry that wrote it
+    last, and does not know yet of an operator of which the observer is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, writers: dict[int, int]) -> None:
+        self._writers = writers
+        self._under: dict[
+            int, int
+        ] = {}  # entry that wrote over part of a storage -> the one that had written it before
         self.calls: list[dict[str, Any]] = []
         self.seconds = 0.0
         self._fused: dict[int, dict[str, Any]] = {}  # forward entry -> its call
@@ -37,6 +43,10 @@ class Observer:
 
     def after(self, op: Operator, args: Any, kwargs: Any, result: Any, entry: dict[str, Any], module: Any) -> None:
         """One operator has run; `entry` is in the ledger."""
+        if op.overwrites and op.writes and args:
+            before = self._writers.get(storage_id(args[0]))
+            if before is not None:
+                self._under[entry["index"]] = before
         if op.base in _SOFTMAX:
             self._timed(self._saw_softmax, args, kwargs, result, entry, module)
         elif op.base in _PRODUCTS:
@@ -132,7 +142,7 @@ class Observer:
     def finish(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All calls, places and modules as `entries` have them. To be called when the replay is over, outside its modes."""
         for index, heads in self._softmax.items():
-            spelled = Spelled(entries, index)
+            spelled = Spelled(entries, index, self._under)
             if not spelled.found:
                 continue
             about = spelled.plain()

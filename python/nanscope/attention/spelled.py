@@ -6,17 +6,20 @@ from typing import Any
 
 PRODUCTS = ("bmm", "baddbmm", "mm", "matmul")
 PASSED = ("_to_copy", "clone", "_unsafe_view", "contiguous", "copy", "expand_copy", "native_dropout", "dropout")
-BEFORE = ("add", "sub", "mul", "div", "masked_fill", "where", "tanh", "nan_to_num", "clamp")
+BEFORE = ("add", "sub", "mul", "div", "masked_fill", "where", "tanh", "nan_to_num", "clamp", "index_put", "index_fill")
+OVER = ("fill", "copy")  # in place, over part of what was there
 HOPS_MAX = 12  # operators between two parts
 AHEAD_MAX = 40  # entries after the softmax in which the second product must come
 MASK_LEAST = 1e3  # a bias of this magnitude is a mask
 
 
 class Spelled:
-    """One attention around the entry `softmax` of `entries`."""
+    """One attention around the entry `softmax` of `entries`. `under`: for an entry that has written over part of a memory, the
+    entry that had written it before."""
 
-    def __init__(self, entries: list[dict[str, Any]], softmax: int) -> None:
+    def __init__(self, entries: list[dict[str, Any]], softmax: int, under: dict[int, int]) -> None:
         self.entries = entries
+        self.under = under
         self.softmax = softmax
         self.members: list[int] = []
         self.scale: float | None = 1.0
@@ -47,6 +50,11 @@ class Spelled:
                     self.members.append(index)
                     return int(index)
                 return None
+            if name in OVER and index in self.under:
+                self.members.append(index)
+                self._masked_over(entry)
+                arg = {"from": self.under[index]}
+                continue
             if name not in PASSED and name not in BEFORE:
                 return None
             self.members.append(index)
@@ -77,9 +85,18 @@ class Spelled:
             self.capped = True
         elif name == "masked_fill":
             self._masked(entry.get("scalars", {}).get("value"), entry["inputs"][0]["dtype"], "filled")
-        elif name in ("add", "sub", "where"):
+        elif name in ("add", "sub", "where", "index_put", "index_fill"):
             for arg in entry["inputs"]:
                 self._bias(arg, entry)
+
+    def _masked_over(self, entry: dict[str, Any]) -> None:
+        """Part of the logits was set to one number."""
+        value = entry.get("scalars", {}).get("value")
+        if value is not None:
+            self._masked(value, entry["outputs"][0]["dtype"], "filled")
+        for arg in entry["inputs"]:
+            if (arg.get("counts") or {}).get("neginf"):
+                self._masked("-inf", arg["dtype"], "filled")
 
     def _bias(self, arg: dict[str, Any], entry: dict[str, Any]) -> None:
         counts = arg.get("counts")

@@ -48,7 +48,7 @@ class Tracer(TorchDispatchMode):
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
         self.shadows = Shadows(self._alive) if wide else None
-        self.attention = Observer() if wide else None
+        self.attention = Observer(self.writers) if wide else None
         self._forward: dict[
             int, tuple[int | None, Any, Any, bool]
         ] = {}  # sequence number -> entry, place, module, hooked

@@ -281,13 +281,9 @@ class Watcher:
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
-<<<<<<< HEAD
             trip = self.audit(optimizer)
-=======
-            trip = self.audit(self, optimizer)
         if trip is None and self.kernels.every is not None:
             trip = self.kernels(optimizer)
->>>>>>> 7682ddf (Attention in a replay: which calls are one, what their heads see, and kernels beside the formula in float64)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
         if trip is not None:
@@ -498,13 +494,9 @@ class Watcher:
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
             if trip is None and self.audit.seen.any:
-<<<<<<< HEAD
                 trip = self.audit(None)
-=======
-                trip = self.audit(self, None)
             if trip is None and self.kernels.every is not None:
                 trip = self.kernels(None)
->>>>>>> 7682ddf (Attention in a replay: which calls are one, what their heads see, and kernels beside the formula in float64)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out

@@ -18,8 +18,8 @@ PAST_MAX = 32  # steps of which the largest logits are remembered
 
 
 class Kernels:
-    """`every`: steps from one comparison to the next, `None` for none. Each optimizer has its own. `past` keeps the largest logit of
-    every call in the steps that were looked at, by line, module and position among equals."""
+    """`every`: steps from one comparison to the next, `None` for none. Each optimizer has its own. `past` keeps the largest logit
+    of every call in the steps that were looked at, by line, module and position among equals."""
 
     def __init__(self, every: int | None, watcher: Watcher) -> None:
         self.every = every

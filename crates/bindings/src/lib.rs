@@ -41,7 +41,7 @@ mod _core {
         Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Recording, Ref, Shortcut, Tape, caller,
     };
     #[pymodule_export]
-    use super::tune::{checkpoint_plan, checkpoint_told};
+    use super::tune::{checkpoint_plan, checkpoint_write, diff_told};
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

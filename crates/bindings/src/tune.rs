@@ -19,12 +19,27 @@ pub(crate) fn checkpoint_plan(py: Python<'_>, trace: &str, every: Vec<u32>, limi
     serde_json::to_string(&planned).map_err(wrong)
 }
 
-/// What was found (JSON, schema `nanscope.checkpoint/1`) as `(text for a terminal, SVG)`, in the language `lang`.
+/// Writes what was found (JSON, schema `nanscope.checkpoint/1`) into the run folder `folder`: `checkpoint.json`, `checkpoint.svg`, and
+/// `checkpoint.diff` where there is one. Returns it as text for a terminal, in the language `lang`.
 ///
-/// Raises `ValueError` when it is no such JSON, or there is no such language.
+/// Raises `OSError` when it cannot be written, `ValueError` when it is no such JSON, or there is no such language.
 #[pyfunction]
-pub(crate) fn checkpoint_told(tuned: &str, lang: &str) -> PyResult<(String, String)> {
+pub(crate) fn checkpoint_write(folder: std::path::PathBuf, tuned: &str, lang: &str) -> PyResult<String> {
     let lang: Lang = lang.parse().map_err(|error: nanscope_lang::UnknownLang| wrong(error))?;
-    let tuned: Tuned = serde_json::from_str(tuned).map_err(wrong)?;
-    Ok((nanscope_tune::text(&tuned, lang), nanscope_tune::plot(&tuned, lang)))
+    let read: Tuned = serde_json::from_str(tuned).map_err(wrong)?;
+    let plot = nanscope_tune::plot(&read, lang);
+    let diff = read.diff.as_deref();
+    let files = [("checkpoint.json", Some(tuned)), ("checkpoint.svg", Some(&plot)), ("checkpoint.diff", diff)];
+    for (name, text) in files {
+        if let Some(text) = text {
+            nanscope_trace::write_atomically(&folder.join(name), text.as_bytes()).map_err(crate::log::raised)?;
+        }
+    }
+    Ok(nanscope_tune::text(&read, lang))
+}
+
+/// A diff for a terminal.
+#[pyfunction]
+pub(crate) fn diff_told(diff: &str, colour: bool) -> String {
+    nanscope_report::diff(diff, colour)
 }

@@ -1,15 +1,16 @@
 use std::collections::HashMap;
 
-use crate::{Best, Block, Cost, Mode, Planned, Point, Setting, Simulation, Trace, best, least};
+use crate::{Best, Cost, Mode, Planned, Point, Setting, Simulation, Trace, best, least, search::NODES_MAX};
 
 const FRONT_POINTS: u64 = 16;
+const FRONT_NODES: usize = 1000; // for each of them: a line of a plot need not be proved
 
 /// What to run: none, all, every k-th for each of `every`, the program as it is, and the best below `limit` bytes at the peak. All with
 /// the peak and the time that the trace predicts.
 pub fn plan(trace: &Trace, every: &[u32], limit: Option<u64>) -> Planned {
     let simulation = Simulation::new(trace);
     let count = trace.blocks.len();
-    let seconds = prices(&trace.blocks);
+    let seconds = prices(trace);
     let cost = |blocks: &[usize]| {
         let modes = simulation.modes(|b| if blocks.contains(&b) { Mode::Again } else { Mode::Kept });
         Cost {
@@ -30,8 +31,10 @@ pub fn plan(trace: &Trace, every: &[u32], limit: Option<u64>) -> Planned {
     for &k in every.iter().filter(|&&k| k > 1) {
         settings.push(setting(format!("every-{k}"), (0..count).step_by(k as usize).collect()));
     }
-    let below = |limit: u64| limit.checked_sub(trace.resident).and_then(|limit| best(&simulation, &seconds, limit));
-    let found: Option<Best> = limit.and_then(below);
+    let below = |limit: u64, nodes: usize| {
+        limit.checked_sub(trace.resident).and_then(|limit| best(&simulation, &seconds, limit, nodes))
+    };
+    let found: Option<Best> = limit.and_then(|limit| below(limit, NODES_MAX));
     if let Some(found) = &found {
         settings.push(setting("best".into(), found.blocks.clone()));
     }
@@ -60,7 +63,10 @@ pub fn plan(trace: &Trace, every: &[u32], limit: Option<u64>) -> Planned {
     let mut front = vec![Point { cost: cost(&blocks), blocks }];
     for at in 0..=FRONT_POINTS {
         let limit = bytes + (most.saturating_sub(bytes)) * at / FRONT_POINTS;
-        front.extend(below(trace.resident + limit).map(|best| Point { cost: cost(&best.blocks), blocks: best.blocks }));
+        front.extend(
+            below(trace.resident + limit, FRONT_NODES)
+                .map(|best| Point { cost: cost(&best.blocks), blocks: best.blocks }),
+        );
     }
     front.sort_by(|a, b| a.cost.bytes.cmp(&b.cost.bytes).then(a.cost.seconds.total_cmp(&b.cost.seconds)));
     let mut fastest = f64::INFINITY;
@@ -72,25 +78,24 @@ pub fn plan(trace: &Trace, every: &[u32], limit: Option<u64>) -> Planned {
     Planned { settings, front, exact: found.map(|found| found.exact), least: trace.resident + bytes }
 }
 
-/// Seconds of each block. Blocks of one class that differ by less than noise get the median of their class.
-fn prices(blocks: &[Block]) -> Vec<f64> {
-    let mut of: HashMap<&str, Vec<f64>> = HashMap::new();
-    for block in blocks {
-        of.entry(&block.class).or_default().push(block.seconds);
-    }
-    let middle: HashMap<&str, f64> = of
-        .into_iter()
-        .map(|(class, mut seconds)| {
-            seconds.sort_by(f64::total_cmp);
-            (class, seconds[seconds.len() / 2])
-        })
-        .collect();
-    let near = |a: f64, b: f64| a < 1.5 * b && b < 1.5 * a;
-    let price = |block: &Block| {
-        let middle = middle[block.class.as_str()];
-        if near(block.seconds, middle) { middle } else { block.seconds }
+/// Seconds of each block. Blocks of one class that keep as many tensors of as many bytes do the same work: what their times differ by is
+/// noise, and all get the shortest.
+fn prices(trace: &Trace) -> Vec<f64> {
+    let work = |block: usize| {
+        let regions = trace.regions.iter().filter(|region| region.block == Some(block));
+        let kept = regions.flat_map(|r| trace.holders.iter().filter(|h| (r.begin..r.end).contains(&h.packed)));
+        let (count, bytes) = kept.fold((0, 0), |(count, bytes), holder| {
+            (count + 1, bytes + holder.storage.map_or(0, |at| trace.storages[at].bytes))
+        });
+        (trace.blocks[block].class.as_str(), count, bytes)
     };
-    blocks.iter().map(price).collect()
+    let works: Vec<(&str, usize, u64)> = (0..trace.blocks.len()).map(work).collect();
+    let mut shortest: HashMap<_, f64> = HashMap::new();
+    for (work, block) in works.iter().zip(&trace.blocks) {
+        let seconds = shortest.entry(work).or_insert(f64::INFINITY);
+        *seconds = seconds.min(block.seconds);
+    }
+    works.iter().map(|work| shortest[work]).collect()
 }
 
 /// Blocks that the program itself checkpoints, each by itself; None where it checkpoints something else.

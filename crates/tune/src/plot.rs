@@ -21,8 +21,13 @@ pub fn plot(tuned: &Tuned, lang: Lang) -> String {
     let places: Vec<(f64, f64)> = settings.iter().map(|s| frame.at(s.measured.unwrap_or(s.predicted))).collect();
     let predicted: Vec<(f64, f64)> = settings.iter().map(|s| frame.at(s.predicted)).collect();
     let names: Vec<String> = settings.iter().map(|setting| text::name(setting, lang)).collect();
-    let crowd: Vec<(f64, f64)> = places.iter().chain(&predicted).copied().collect();
-    let labels = labels(&places, &crowd, &names, tuned.limit.map(|limit| frame.y(limit as f64)));
+    let stairs = front(tuned, &frame);
+    let lines =
+        stairs.windows(2).map(|pair| (pair[0], pair[1])).chain(places.iter().copied().zip(predicted.iter().copied()));
+    let mut crowd: Vec<[f64; 4]> =
+        places.iter().chain(&predicted).map(|&(x, y)| [x - 6.0, y - 6.0, x + 6.0, y + 6.0]).collect();
+    crowd.extend(lines.flat_map(|(from, to)| along(from, to)));
+    let labels = labels(&places, crowd, &names, tuned.limit.map(|limit| frame.y(limit as f64)));
     let points = settings.iter().zip(&places).zip(&predicted).zip(labels).map(|(((setting, at), predicted), label)| {
         let cost = setting.measured.unwrap_or(setting.predicted);
         Point {
@@ -48,7 +53,7 @@ pub fn plot(tuned: &Tuned, lang: Lang) -> String {
         y_title: frame.memory.title(lang.pick("peak memory", "최대 메모리")),
         x_ticks: frame.time.ticks.iter().map(|&t| (frame.x(t), frame.time.written(t))).collect(),
         y_ticks: frame.memory.ticks.iter().map(|&t| (frame.y(t), frame.memory.written(t))).collect(),
-        front: front(tuned, &frame),
+        front: path(&stairs),
         limit: tuned
             .limit
             .map(|limit| (frame.y(limit as f64), format!("{} {}", lang.pick("limit", "한도"), text::bytes(limit)))),
@@ -152,7 +157,7 @@ impl Axis {
     fn new((low, high): (f64, f64), unit: (f64, &'static str)) -> Self {
         let room = (high - low).max(high.abs() * 0.02).max(unit.0 * 1e-3) * 0.12;
         let (low, high) = ((low - room).max(0.0), high + room);
-        let rough = (high - low) / unit.0 / 5.0;
+        let rough = (high - low) / unit.0 / 6.0;
         let power = 10f64.powf(rough.log10().floor());
         let step = power * [1.0, 2.0, 5.0, 10.0].into_iter().find(|by| by * power >= rough).unwrap_or(10.0);
         let first = (low / unit.0 / step).ceil();
@@ -175,23 +180,33 @@ impl Axis {
 }
 
 /// Stairs through the predicted front: less memory only for more time.
-fn front(tuned: &Tuned, frame: &Frame) -> String {
-    let mut path = String::new();
+fn front(tuned: &Tuned, frame: &Frame) -> Vec<(f64, f64)> {
     let inside = |at: &(f64, f64)| at.0 >= LEFT && at.0 <= WIDTH - RIGHT && at.1 >= TOP && at.1 <= HEIGHT - BOTTOM;
-    let mut last: Option<(f64, f64)> = None;
+    let mut stairs: Vec<(f64, f64)> = Vec::new();
     for (x, y) in tuned.planned.front.iter().rev().map(|point| frame.at(point.cost)).filter(inside) {
-        match last {
-            None => path += &format!("M{x:.1} {y:.1}"),
-            Some((_, before)) => path += &format!("L{x:.1} {before:.1}L{x:.1} {y:.1}"),
-        }
-        last = Some((x, y));
+        stairs.extend(stairs.last().map(|&(_, before)| (x, before)));
+        stairs.push((x, y));
     }
-    path
+    stairs
 }
 
-/// A place for each label where it meets no other label, no point of `crowd` and not the limit, as near to its point as there is one.
-fn labels(points: &[(f64, f64)], crowd: &[(f64, f64)], names: &[String], limit: Option<f64>) -> Vec<Label> {
-    let mut taken: Vec<[f64; 4]> = crowd.iter().map(|&(x, y)| [x - 6.0, y - 6.0, x + 6.0, y + 6.0]).collect();
+fn path(points: &[(f64, f64)]) -> String {
+    let letter = |at: usize| if at == 0 { 'M' } else { 'L' };
+    points.iter().enumerate().map(|(at, (x, y))| format!("{}{x:.1} {y:.1}", letter(at))).collect()
+}
+
+/// Small boxes along a line.
+fn along(from: (f64, f64), to: (f64, f64)) -> Vec<[f64; 4]> {
+    let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 6.0).ceil().max(1.0) as u32;
+    let at = |n: u32| {
+        let part = f64::from(n) / f64::from(steps);
+        (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
+    };
+    (0..=steps).map(at).map(|(x, y)| [x - 3.0, y - 3.0, x + 3.0, y + 3.0]).collect()
+}
+
+/// A place for each label where it meets no other label, nothing of `taken` and not the limit, as near to its point as there is one.
+fn labels(points: &[(f64, f64)], mut taken: Vec<[f64; 4]>, names: &[String], limit: Option<f64>) -> Vec<Label> {
     taken.extend(limit.map(|y| [LEFT, y - 2.0, WIDTH - RIGHT, y + 2.0]));
     taken.extend(limit.map(|y| [LEFT, y - 18.0, LEFT + 150.0, y])); // its own label
     let bounds = [LEFT + 2.0, TOP + 2.0, WIDTH - RIGHT - 2.0, HEIGHT - BOTTOM - 2.0];

@@ -1,6 +1,6 @@
 use crate::{Mode, Simulation};
 
-/// Choices that are looked at before the search says what it has.
+/// Choices that are looked at before the search for the best says what it has.
 pub const NODES_MAX: usize = 40_000;
 
 /// The cheapest choice that was found.
@@ -10,16 +10,16 @@ pub struct Best {
     pub blocks: Vec<usize>,
     /// Seconds that they take.
     pub seconds: f64,
-    /// Whether it is proved that none is cheaper; false where [`NODES_MAX`] were not enough.
+    /// Whether it is proved that none is cheaper; false where the choices that could be looked at were not enough.
     pub exact: bool,
 }
 
-/// The choice of blocks that takes the least time (`seconds` of each block) with a peak of at most `limit` bytes; None where none was
-/// found.
+/// The choice of blocks that takes the least time (`seconds` of each block) with a peak of at most `limit` bytes, among those that the
+/// first `nodes` branches lead to; None where none was found.
 ///
 /// Branch and bound. A branch ends where even the least that its open blocks could need is too much, or where what it must still
 /// save at its peak, block by block as if nothing were shared, costs as much as the best choice so far.
-pub fn best(simulation: &Simulation, seconds: &[f64], limit: u64) -> Option<Best> {
+pub fn best(simulation: &Simulation, seconds: &[f64], limit: u64, nodes: usize) -> Option<Best> {
     let start = simulation.peak(&simulation.modes(|_| Mode::Kept));
     let gains = simulation.gains(start.tick, seconds.len());
     let mut order: Vec<usize> = (0..seconds.len()).collect();
@@ -28,9 +28,9 @@ pub fn best(simulation: &Simulation, seconds: &[f64], limit: u64) -> Option<Best
         let worth = |at: usize| gains[at] as f64 / seconds[at].max(f64::MIN_POSITIVE);
         worth(b).total_cmp(&worth(a)).then(a.cmp(&b))
     });
-    let mut search = Search { simulation, seconds, limit, order, found: None, nodes: 0 };
+    let mut search = Search { simulation, seconds, limit, order, found: None, left: nodes };
     search.visit(0, &mut vec![Mode::Open; seconds.len()], 0.0);
-    let exact = search.nodes < NODES_MAX;
+    let exact = search.left > 0;
     search.found.map(|(blocks, seconds)| Best { blocks, seconds, exact })
 }
 
@@ -70,15 +70,13 @@ struct Search<'a> {
     limit: u64,
     order: Vec<usize>,
     found: Option<(Vec<usize>, f64)>,
-    nodes: usize,
+    left: usize,
 }
 
 impl Search<'_> {
     fn visit(&mut self, depth: usize, chosen: &mut Vec<Mode>, spent: f64) {
-        if self.nodes >= NODES_MAX {
-            return;
-        }
-        self.nodes += 1;
+        let Some(left) = self.left.checked_sub(1) else { return };
+        self.left = left;
         if self.simulation.peak(&self.simulation.modes(|b| chosen[b])).bytes > self.limit {
             return;
         }

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
 PATIENCE_STEPS = 4  # steps after the one asked for that may pass without blocks: those of another model, say
-TIMES = 5  # a setting is timed so often, the shortest time counts,
-SPENT_SECONDS = 2.0  # unless so much has been spent on it
+TIMES = 10  # a setting is timed so often, the shortest time counts,
+SPENT_SECONDS = 2.0  # unless so much has been spent on each
 
 
 class Refused(Exception):
@@ -116,6 +116,11 @@ class Found:
             block["seconds"] = seconds
         planned = json.loads(_core.checkpoint_plan(json.dumps(trace), every, limit))
         self._measure(planned["settings"], first)
+        none = planned["settings"][0].get("measured")
+        if none is not None:  # timed more often than the trace
+            more = none["seconds"] - trace["seconds"]
+            for cost in [*(s["predicted"] for s in planned["settings"]), *planned["front"]]:
+                cost["seconds"] += more
         self.sites = Sites(self.blocks, watcher.run_folder.info["cwd"])
         self.bench.run(self.sites.whole)
         device = next((str(p.device) for p in parameters), "cpu")

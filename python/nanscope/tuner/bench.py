@@ -18,7 +18,7 @@ from nanscope.experiments.peak import devices
 from nanscope.replay.player import Player, Unplayable
 from nanscope.replay.values import readable
 from nanscope.tuner.checkpoints import Chosen, calls
-from nanscope.tuner.memory import Timeline, countable
+from nanscope.tuner.memory import Storages, Timeline, countable
 
 Tensor = torch.Tensor
 Whole = Any  # () -> context manager that is in force around all events of a replay
@@ -26,11 +26,13 @@ Whole = Any  # () -> context manager that is in force around all events of a rep
 
 @dataclass
 class Ran:
-    """One replay. `bits` are digests of losses and gradients; `error` is there where it did not come to its end."""
+    """One replay. `bits` are digests of losses and gradients, `buffers` those of buffers afterwards; `error` is there where it did
+    not come to its end."""
 
     seconds: float
     peak: int | None = None
     bits: list[Any] = field(default_factory=list)
+    buffers: list[Any] = field(default_factory=list)
     error: str | None = None
 
 
@@ -70,7 +72,7 @@ class Bench:
         buffers: list[Tensor],
     ) -> None:  # fmt: skip
         self._tape, self._scalers = tape, scalers
-        self._parameters = parameters
+        self._parameters, self._buffers = parameters, buffers
         self._last, self._optimizers = last, [optimizer] if last is not None else []
         self.devices = devices(parameters)
         state = [] if optimizer is None else [v for s in optimizer.state.values() for v in _tensors(s)]
@@ -91,23 +93,25 @@ class Bench:
     def run(self, whole: Whole, around: Any = None) -> Ran:
         """One replay inside `whole()`, every event inside `around(event, args, kwargs)`."""
         player = Replay(self._tape, self._last, self._optimizers, self._scalers, whole)
+        buffers: list[Any] = []
         try:
-            player.play(around or (lambda event, args, kwargs: contextlib.nullcontext()), self._parameters)
+            player.play(
+                around or (lambda event, args, kwargs: contextlib.nullcontext()), self._parameters,
+                lambda: buffers.extend(_digest(b) for b in self._buffers),
+            )  # fmt: skip
         except (Unplayable, torch.OutOfMemoryError) as error:
             return Ran(player.seconds, error=str(error).partition("\n")[0])
         if player.error is not None:
             return Ran(player.seconds, error=f"{type(player.error).__name__}: {player.error}".partition("\n")[0])
         gradients = player.gradients.values()
         bits = [value.hex() for _, value in player.losses] + [None if g is None else _digest(g) for g in gradients]
-        return Ran(player.seconds, bits=bits)
+        return Ran(player.seconds, bits=bits, buffers=buffers)
 
     def measured(self, whole: Whole) -> Ran:
         """One replay whose memory is counted."""
         gc.collect()
         if self.devices:
             return self._allocated(whole)
-        from nanscope.tuner.memory import Storages
-
         storages = Storages()
         ran = self.run(whole, lambda event, args, kwargs: storages)
         storages.closed = True

@@ -13,6 +13,7 @@ from nanscope.outcomes import Text, text
 from nanscope.stop import Stop
 
 if TYPE_CHECKING:
+    from nanscope.again.process import Ran
     from nanscope.tuner.tune import Found
     from nanscope.watcher import Watcher
 
@@ -147,6 +148,21 @@ def prove(found: Found, watcher: Watcher, sources: dict[str, str], budget: int) 
             f"증명됨: diff를 적용한 프로그램의 손실이 {same}개 스텝에서 비트까지 같습니다",
         )
     else:
-        why = "it took too long" if ran.status is None else answer.get("raised") or f"{same} of {len(before)} losses are the same"
-        said = text(f"not proved: {why}", f"증명되지 않음: {why}")
+        why = unproved(ran, answer, same, len(before))
+        said = text(f"not proved: {why['en']}", f"증명되지 않음: {why['ko']}")
     found.plain["proof"] = said[lang]
+
+
+def unproved(ran: Ran, answer: dict[str, Any], same: int, of: int) -> Text:
+    """Why a diff is not proved."""
+    trip, raised = answer.get("trip"), answer.get("raised")
+    if ran.status is None:
+        return text("running the program with the diff took too long", "diff를 적용한 실행이 너무 오래 걸림")
+    if trip is not None and trip["where"] == "recompute":
+        return text(
+            "with the diff, a block gives or leaves something else when it is run again; `nanscope run` says what",
+            "diff를 적용하면 블록을 다시 실행할 때 결과나 상태가 달라짐; `nanscope run` 으로 확인할 수 있음",
+        )
+    if raised is not None:
+        return text(f"with the diff, the program raised {raised}", f"diff를 적용한 프로그램에서 예외 발생: {raised}")
+    return text(f"{same} of {of} losses are the same with the diff", f"diff를 적용했을 때 손실 {of}개 중 {same}개가 같음")

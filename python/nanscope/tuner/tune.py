@@ -103,7 +103,7 @@ class Found:
         parameters = watcher._parameters()
         buffers = [b for root in self.roots for b in root.buffers()]
         scalers = [watcher.scaler] if watcher.scaler is not None else []
-        self._parameters = parameters
+        self._parameters, self._buffers = parameters, buffers
         self.bench = Bench(self._tape, last, optimizer, scalers, parameters, buffers)
         self.bench.settle_update()
         plain = Chosen([])
@@ -184,6 +184,8 @@ class Found:
             setting["parity"] = "identical" if ran.bits == reference.bits else "noise" if self._noisy else "differs"
             if setting["parity"] == "differs":
                 setting["note"] = self._first_difference(self._whole(setting))
+            elif (twice := self._twice(reference, ran)) is not None:
+                setting["note"] = twice[self._watcher.run_folder.lang]
         shortest: dict[str, float] = {}
         start = time.monotonic()
         for _ in range(TIMES):
@@ -195,6 +197,18 @@ class Found:
         for setting in settings:
             if setting["id"] in peaks:
                 setting["measured"] = {"bytes": peaks[setting["id"]], "seconds": shortest[setting["id"]]}
+
+    def _twice(self, reference: Ran, ran: Ran) -> Text | None:
+        """Buffers that the recomputation has changed once more: running statistics, counters."""
+        pairs = zip(self._buffers, reference.buffers, ran.buffers, strict=True)
+        names = [self._names.of(buffer) or "a buffer without a name" for buffer, was, now in pairs if was != now]
+        if not names or self._noisy:
+            return None
+        more = len(names) - 1
+        return text(
+            f"gradients are the same, but running the blocks again changes {names[0]} once more" + (f", and {more} others" if more else ""),
+            f"기울기는 같지만 블록을 다시 실행하면 {names[0]}" + (f" 외 {more}개가" if more else "이(가)") + " 한 번 더 바뀝니다",
+        )
 
     def _first_difference(self, whole: Any) -> str:
         """What the recomputation did that forward did not, as far as operators tell."""

@@ -168,7 +168,6 @@ def test_blocks_of_other_sizes(tmp_path: Path) -> None:
     assert best["measured"]["bytes"] <= limit and found["exact"]
     within = [s for s in by.values() if s["predicted"]["bytes"] <= limit]
     assert best["predicted"]["seconds"] == min(s["predicted"]["seconds"] for s in within)
-    assert 3 in best["blocks"], "half of what there is to save is in the largest block"
     assert found["proved"]
     assert "checkpoint(block, x, scale=0.5, use_reentrant=False) if at" in patched(tmp_path / "b", found)
 
@@ -200,7 +199,9 @@ def test_what_is_not_a_choice_of_blocks_is_shown_as_it_is(tmp_path: Path) -> Non
         "            x = block(x, scale=0.5)\n        return x\n\n"
         "    def forward(self, x):\n        x = checkpoint",
     )
-    program = program.replace("from torch import nn", "from torch import nn\nfrom torch.utils.checkpoint import checkpoint")
+    program = program.replace(
+        "from torch import nn", "from torch import nn\nfrom torch.utils.checkpoint import checkpoint"
+    )
     program = program.replace("torch.randn(*SHAPE)", "torch.randn(*SHAPE).requires_grad_()")
     found = tuned(tmp_path, program)
     agree(found)
@@ -209,7 +210,8 @@ def test_what_is_not_a_choice_of_blocks_is_shown_as_it_is(tmp_path: Path) -> Non
 
 def test_a_block_that_differs_when_it_is_run_again_is_told(tmp_path: Path) -> None:
     program = UNEQUAL.replace(
-        "return x + self", "self.count = getattr(self, 'count', 0) + 1\n        return x * self.count + self"
+        "return x + self",
+        "self.count = getattr(self, 'count', 0) + 1\n        x = x * self.count\n        return x + self",
     )
     found = tuned(tmp_path, program, "--every", "2")
     by = settings(found)

@@ -77,7 +77,11 @@ class Bench:
         self.devices = devices(parameters)
         state = [] if optimizer is None else [v for s in optimizer.state.values() for v in _tensors(s)]
         inputs = [tensor for tensor, _ in tape.held.values()]
-        there = {storage_id(t): t.untyped_storage().nbytes() for t in (*parameters, *buffers, *state, *inputs) if countable(t)}
+        there = {
+            storage_id(t): t.untyped_storage().nbytes()
+            for t in (*parameters, *buffers, *state, *inputs)
+            if countable(t)
+        }
         self.resident = sum(there.values())
 
     @property

@@ -165,4 +165,6 @@ def unproved(ran: Ran, answer: dict[str, Any], same: int, of: int) -> Text:
         )
     if raised is not None:
         return text(f"with the diff, the program raised {raised}", f"diff를 적용한 프로그램에서 예외 발생: {raised}")
-    return text(f"{same} of {of} losses are the same with the diff", f"diff를 적용했을 때 손실 {of}개 중 {same}개가 같음")
+    return text(
+        f"{same} of {of} losses are the same with the diff", f"diff를 적용했을 때 손실 {of}개 중 {same}개가 같음"
+    )

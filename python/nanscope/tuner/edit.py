@@ -27,7 +27,9 @@ class Group:
     container: list[bool]  # the same by position in the container, children that are no blocks among them
 
 
-def edited(blocks: list[Any], sites: list[list[Site]], chosen: set[int], roots: list[Any], base: str) -> dict[str, tuple[Source, str]]:
+def edited(
+    blocks: list[Any], sites: list[list[Site]], chosen: set[int], roots: list[Any], base: str
+) -> dict[str, tuple[Source, str]]:
     """Texts of the files that change, by path. `chosen` are indices of `blocks`. Raises `Unreadable` where the program cannot be
     edited, with the reason."""
     files: dict[str, tuple[Source, list[Edit]]] = {}
@@ -44,7 +46,9 @@ def edited(blocks: list[Any], sites: list[list[Site]], chosen: set[int], roots: 
             text = source.edited(edits)
             if "checkpoint(" in text and checkpoint_name(source)[1]:
                 start = after_imports(source)
-                edits.append(Edit(start, start, f"from torch.utils.checkpoint import checkpoint{_as(source)}{source.newline}"))
+                edits.append(
+                    Edit(start, start, f"from torch.utils.checkpoint import checkpoint{_as(source)}{source.newline}")
+                )
             out[path] = (source, source.bom + source.edited(edits))
     return out
 
@@ -65,7 +69,9 @@ def groups(blocks: list[Any], sites: list[list[Site]], chosen: set[int], roots: 
     for site, members in by.values():
         wanted = {id(blocks[at]) for at in members if at in chosen}
         containers = {id(parents[id(blocks[at])]): parents[id(blocks[at])] for at in members}
-        children = [c for container in containers.values() for c in container.children()] if len(containers) == 1 else []
+        children = (
+            [c for container in containers.values() for c in container.children()] if len(containers) == 1 else []
+        )
         out.append(Group(site, [at in chosen for at in members], [id(child) in wanted for child in children]))
     return out
 
@@ -235,4 +241,3 @@ def told(error: Unreadable, enable: str | None, every: bool) -> str:
 def paths(files: dict[str, tuple[Source, str]]) -> dict[str, str]:
     """Texts by the path under which the program reads the file."""
     return {os.path.realpath(path): text for path, (_, text) in files.items()}
-

@@ -62,14 +62,17 @@ class Tuning(Errand):
         popped = watcher.recorder.enter()
         try:
             self.found = Found(watcher, optimizer, step, self._every, self._limit)
+            self.problem = None
         except NoBlocks as error:
+            self.problem = error.told
             if step < self._step + PATIENCE_STEPS:
                 return
-            self.problem = error.told
         except Refused as error:
             self.problem = error.told
         except Unplayable as error:
-            self.problem = text(f"step {step} cannot be run again: {error}", f"스텝 {step}을 다시 실행할 수 없습니다: {error}")
+            self.problem = text(
+                f"step {step} cannot be run again: {error}", f"스텝 {step}을 다시 실행할 수 없습니다: {error}"
+            )
         finally:
             watcher.recorder.leave(popped)
             watcher.diagnosing = False
@@ -206,8 +209,11 @@ class Found:
             return None
         more = len(names) - 1
         return text(
-            f"gradients are the same, but running the blocks again changes {names[0]} once more" + (f", and {more} others" if more else ""),
-            f"기울기는 같지만 블록을 다시 실행하면 {names[0]}" + (f" 외 {more}개가" if more else "이(가)") + " 한 번 더 바뀝니다",
+            f"gradients are the same, but running the blocks again changes {names[0]} once more"
+            + (f", and {more} others" if more else ""),
+            f"기울기는 같지만 블록을 다시 실행하면 {names[0]}"
+            + (f" 외 {more}개가" if more else "이(가)")
+            + " 한 번 더 바뀝니다",
         )
 
     def _first_difference(self, whole: Any) -> str:

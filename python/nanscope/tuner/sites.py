@@ -18,8 +18,8 @@ DIRECT, CHECKPOINTED, SEQUENTIAL, HIDDEN = "direct", "checkpointed", "sequential
 
 @dataclass(frozen=True)
 class Site:
-    """One call of the program that leads to a block. `how` is `direct` (the block itself is called), `checkpointed` (through torch's
-    checkpoint), `sequential` (its container is called) or `hidden` (something else in between)."""
+    """One call of the program that leads to a block. `how` is `direct` (the block itself is called), `checkpointed` (through
+    torch's checkpoint), `sequential` (its container is called) or `hidden` (something else in between)."""
 
     place: dict[str, Any]
     how: str

@@ -208,12 +208,10 @@ class Found:
         if not names or self._noisy:
             return None
         more = len(names) - 1
+        others, beside = (f", and {more} others", f" 외 {more}개가") if more else ("", "이(가)")
         return text(
-            f"gradients are the same, but running the blocks again changes {names[0]} once more"
-            + (f", and {more} others" if more else ""),
-            f"기울기는 같지만 블록을 다시 실행하면 {names[0]}"
-            + (f" 외 {more}개가" if more else "이(가)")
-            + " 한 번 더 바뀝니다",
+            f"gradients are the same, but running the blocks again changes {names[0]} once more{others}",
+            f"기울기는 같지만 블록을 다시 실행하면 {names[0]}{beside} 한 번 더 바뀝니다",
         )
 
     def _first_difference(self, whole: Any) -> str:
@@ -249,7 +247,8 @@ def no_blocks(roots: list[torch.nn.Module]) -> NoBlocks:
     return NoBlocks(
         f"no repeated blocks in {names}: expected at least two modules of one class in a ModuleList or Sequential that "
         "are run with gradients",
-        f"{names}에 반복되는 블록이 없습니다: ModuleList나 Sequential 안에서 기울기와 함께 실행되는 같은 클래스의 모듈이 둘 이상 필요합니다",
+        f"{names}에 반복되는 블록이 없습니다: ModuleList나 Sequential 안에서 기울기와 함께 실행되는 같은 클래스의 모듈이 "
+        "둘 이상 필요합니다",
     )
 
 

@@ -293,6 +293,8 @@ class Watcher:
             if leave_out:
                 return True
             start = time.perf_counter_ns()
+        if self.errand is not None:
+            self.errand.updating(self, optimizer)
         known = self._settings.get(id(optimizer))
         if known is not None and known[0] == gradients.settings:
             self._vouched = known[1] and gradients.largest < signals.GRADIENT_VOUCHED
@@ -500,6 +502,8 @@ class Watcher:
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out
+            if self.errand is not None:
+                self.errand.updating(self, None)
         finally:
             recorder.leave(popped)
         return False

@@ -47,6 +47,7 @@ pub(crate) enum Command {
         #[arg(long)]
         prove: bool,
     },
+    Checkpoint(CheckpointArgs),
     /// List the causes that nanscope knows, or print the page of one
     Rules {
         /// Id of a cause, as half-overflow
@@ -94,6 +95,44 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) nproc_per_node: Option<u32>,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
+    /// Run a module by name, as python -m does
+    #[arg(short = 'm')]
+    pub(crate) module: bool,
+    /// The script, or the module after -m, and its own arguments
+    #[arg(value_name = "SCRIPT", trailing_var_arg = true, hide = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// What checkpointing which blocks would cost in memory and time, measured on one step of the script
+///
+/// The script runs under watch until that step; then the step is run again with every setting, and the script ends. Options come
+/// before the script; whatever follows it belongs to the script.
+#[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "nanscope checkpoint [OPTIONS] SCRIPT [ARGS]...\n       nanscope checkpoint [OPTIONS] -m MODULE [ARGS]..."
+)]
+pub(crate) struct CheckpointArgs {
+    /// Find the fastest choice of blocks whose peak is at most so large: 512MiB, 1.5GB, a number of bytes
+    #[arg(long, value_name = "SIZE", value_parser = crate::checkpoint::size)]
+    pub(crate) limit: Option<u64>,
+    /// The step to look at, counted from 0; in the first ones the optimizer has no state yet
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) step: u32,
+    /// Show settings with every Kth block checkpointed
+    #[arg(long, value_name = "K,...", value_delimiter = ',', default_values_t = [2, 3, 4], value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) every: Vec<u32>,
+    /// The setting whose diff to show: none, all, every-2, best and so on [default: best, where there is a limit]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) setting: Option<String>,
+    /// Form of what is told
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    pub(crate) format: String,
+    /// The run folder to make [default: a new one below nanscope-runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<String>,
+    /// Seconds that running the program with the diff, to prove it, may take; 0 to leave that out
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) budget: u32,
     /// Run a module by name, as python -m does
     #[arg(short = 'm')]
     pub(crate) module: bool,

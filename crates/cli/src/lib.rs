@@ -1,10 +1,11 @@
 //! The command line of nanscope: arguments to calls.
 //!
-//! The wheel's console script and the native binary parse with the same code. `run` needs Python, so [`parse`] hands it
-//! back; every other command is executed here, without Python and without torch. Nothing is computed here: `explain`
+//! The wheel's console script and the native binary parse with the same code. `run` and `checkpoint` need Python, so [`parse`] hands
+//! them back; every other command is executed here, without Python and without torch. Nothing is computed here: `explain`
 //! reads with `nanscope-trace`, diagnoses with `nanscope-diagnose` and renders with `nanscope-report`.
 
 mod args;
+mod checkpoint;
 mod color;
 mod completions;
 mod explain;
@@ -20,6 +21,7 @@ mod rules;
 mod run;
 mod trend;
 
+pub use checkpoint::CheckpointOptions;
 pub use color::Color;
 pub use explain::merged;
 pub use fix::{choose, read};

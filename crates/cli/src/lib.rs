@@ -11,6 +11,7 @@ mod explain;
 mod fix;
 mod knowledge;
 mod locale;
+mod logs;
 mod nearest;
 mod output;
 mod parse;
@@ -20,6 +21,7 @@ mod rules;
 mod run;
 mod trend;
 
+pub use args::DataFormat;
 pub use color::Color;
 pub use explain::merged;
 pub use fix::{choose, read};
@@ -34,6 +36,10 @@ pub fn execute(task: Task) -> i32 {
     let done = match task {
         Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang),
         Task::Fix { run, number, write, color, lang } => fix::fix(&run, number, write, color, lang),
+        Task::Logs { files, format, unknown, lang } => match logs::logs(&files, format, unknown, lang) {
+            Ok(status) => return status,
+            Err(error) => Err(error),
+        },
         Task::Rules { id, lang } => rules::rules(id.as_deref(), lang),
         Task::Completions { shell } => completions::completions(shell),
         Task::Say(said) => return output::say(&said),

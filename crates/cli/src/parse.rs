@@ -7,7 +7,7 @@ use nanscope_report::Format;
 
 use crate::{
     Color, OnTrip, RunOptions,
-    args::{Args, Command, RunArgs},
+    args::{Args, Command, DataFormat, RunArgs},
     locale,
 };
 
@@ -48,6 +48,12 @@ pub enum Task {
         number: usize,
         write: bool,
         color: Color,
+        lang: Lang,
+    },
+    Logs {
+        files: Vec<PathBuf>,
+        format: DataFormat,
+        unknown: usize,
         lang: Lang,
     },
     Rules {
@@ -92,6 +98,7 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
         }
         Command::Fix { run, number, prove: true, .. } => Parsed::Prove(ProveOptions { run, number, lang }),
         Command::Fix { run, number, write, .. } => Parsed::Task(Task::Fix { run, number, write, color, lang }),
+        Command::Logs { files, format, unknown } => Parsed::Task(Task::Logs { files, format, unknown, lang }),
         Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
     }

@@ -72,6 +72,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "N", default_value_t = 0, default_missing_value = "20", num_args = 0..=1, require_equals = true)]
         unknown: usize,
     },
+    /// Examine this machine before a run: versions and known-bad combinations, variables, GPUs, clock, shared memory, limits
+    ///
+    /// Exit status: 0 where no problem was found, 1 where one was.
+    Doctor {
+        /// Form of what is shown
+        #[arg(long, value_enum, default_value_t)]
+        format: DataFormat,
+    },
     /// List the causes that nanscope knows, or print the page of one
     Rules {
         /// Id of a cause, as half-overflow

@@ -7,6 +7,7 @@
 mod args;
 mod color;
 mod completions;
+mod doctor;
 mod explain;
 mod fix;
 mod knowledge;
@@ -34,14 +35,12 @@ pub use run::{Check, OnTrip, RunOptions};
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {
     let done = match task {
-        Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang),
-        Task::Fix { run, number, write, color, lang } => fix::fix(&run, number, write, color, lang),
-        Task::Logs { files, format, unknown, lang } => match logs::logs(&files, format, unknown, lang) {
-            Ok(status) => return status,
-            Err(error) => Err(error),
-        },
-        Task::Rules { id, lang } => rules::rules(id.as_deref(), lang),
-        Task::Completions { shell } => completions::completions(shell),
+        Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang).map(|()| 0),
+        Task::Fix { run, number, write, color, lang } => fix::fix(&run, number, write, color, lang).map(|()| 0),
+        Task::Doctor { format, python, lang } => doctor::doctor(format, python, lang),
+        Task::Logs { files, format, unknown, lang } => logs::logs(&files, format, unknown, lang),
+        Task::Rules { id, lang } => rules::rules(id.as_deref(), lang).map(|()| 0),
+        Task::Completions { shell } => completions::completions(shell).map(|()| 0),
         Task::Say(said) => return output::say(&said),
     };
     output::status(done)

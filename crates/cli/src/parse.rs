@@ -50,6 +50,12 @@ pub enum Task {
         color: Color,
         lang: Lang,
     },
+    Doctor {
+        format: DataFormat,
+        /// The Python that trains; by default the one that `PYTHON` names, or `python3`.
+        python: Option<PathBuf>,
+        lang: Lang,
+    },
     Logs {
         files: Vec<PathBuf>,
         format: DataFormat,
@@ -98,6 +104,7 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
         }
         Command::Fix { run, number, prove: true, .. } => Parsed::Prove(ProveOptions { run, number, lang }),
         Command::Fix { run, number, write, .. } => Parsed::Task(Task::Fix { run, number, write, color, lang }),
+        Command::Doctor { format } => Parsed::Task(Task::Doctor { format, python: None, lang }),
         Command::Logs { files, format, unknown } => Parsed::Task(Task::Logs { files, format, unknown, lang }),
         Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),

@@ -168,8 +168,10 @@ impl Collectives {
                 sides.entry(kind).or_default().push(*rank);
             }
         }
-        let mut sides: Vec<(String, Vec<u32>)> =
-            sides.into_iter().map(|(kind, ranks)| (shared.kinds.get(&kind).cloned().unwrap_or_default(), ranks)).collect();
+        let mut sides: Vec<(String, Vec<u32>)> = sides
+            .into_iter()
+            .map(|(kind, ranks)| (shared.kinds.get(&kind).cloned().unwrap_or_default(), ranks))
+            .collect();
         sides.sort_by_key(|(text, ranks)| (usize::MAX - ranks.len(), text.clone()));
         Some(Parted { at: *at, sides })
     }
@@ -193,7 +195,17 @@ impl Collectives {
 /// As `AllReduce of 1048576 float32, sum`.
 fn describe(found: &Collective) -> String {
     const DTYPES: [&str; 12] = [
-        "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16", "float8_e4m3",
+        "int8",
+        "uint8",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "float8_e4m3",
         "float8_e5m2",
     ];
     const REDUCTIONS: [&str; 5] = ["sum", "prod", "max", "min", "avg"];

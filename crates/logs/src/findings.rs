@@ -173,7 +173,10 @@ fn transport_fallback(job: &Job, lang: Lang) -> Option<Finding> {
     let slow: Vec<(u32, u32)> = job.pairs.iter().filter(|(_, set)| set.has_socket()).map(|(pair, _)| *pair).collect();
     let fast = job.pairs.values().filter(|set| set.has_fast_network()).count();
     let over = |network: &str| {
-        let found = job.processes.iter().filter(move |p| p.network.iter().any(|name| (name == "Socket") == (network == "Socket")));
+        let found = job
+            .processes
+            .iter()
+            .filter(move |p| p.network.iter().any(|name| (name == "Socket") == (network == "Socket")));
         found.map(name).collect::<BTreeSet<_>>()
     };
     let (sockets, others) = (over("Socket"), over("IB"));
@@ -315,12 +318,7 @@ fn missing_peer(comm: &Comm, lang: Lang) -> Option<Finding> {
     }
     Some(fault(
         "missing-peer",
-        say!(
-            lang,
-            "{comm}: {seen} are seen",
-            "{comm}: 그중 {seen}개만 확인됩니다",
-            comm = of_comm(comm, lang)
-        ),
+        say!(lang, "{comm}: {seen} are seen", "{comm}: 그중 {seen}개만 확인됩니다", comm = of_comm(comm, lang)),
         evidence,
         lang.pick(
             "if their logs are among these files, those ranks never reached the initialisation; else add their logs",
@@ -367,7 +365,9 @@ fn behind(comm: &Comm, job: &Job, lang: Lang) -> Option<Finding> {
     }
     let found = comm.collectives.behind(&job.shared)?;
     let evidence = found.ranks.iter().take(NAMED).map(|(rank, (last, what))| match last {
-        Some(last) => say!(lang, "rank {rank}: last operation {last}, {what}", "랭크 {rank}: 마지막 연산 {last}, {what}"),
+        Some(last) => {
+            say!(lang, "rank {rank}: last operation {last}, {what}", "랭크 {rank}: 마지막 연산 {last}, {what}")
+        }
         None => say!(lang, "rank {rank}: none", "랭크 {rank}: 없음"),
     });
     Some(note(
@@ -398,11 +398,7 @@ fn recorded(job: &Job, lang: Lang) -> Vec<Finding> {
             })
             .collect();
         evidence.extend(found.absent.iter().take(NAMED).map(|(rank, last)| {
-            say!(
-                lang,
-                "rank {rank}: not there, its last is {last}",
-                "랭크 {rank}: 호출하지 않음, 마지막은 {last}"
-            )
+            say!(lang, "rank {rank}: not there, its last is {last}", "랭크 {rank}: 호출하지 않음, 마지막은 {last}")
         }));
         fault(
             "parted",
@@ -460,7 +456,11 @@ fn timeout(found: &TimedOut, job: &Job, lang: Lang) -> Finding {
     let silent: Vec<u32> = (0..size).filter(|rank| !heard.contains(rank)).collect();
     if !silent.is_empty() && found.group.contains("default_pg") | found.group.is_empty() {
         let silent = ranges(silent);
-        evidence.push(say!(lang, "no watchdog spoke on rank {silent}", "랭크 {silent}에서는 감시기(watchdog)가 보고하지 않음"));
+        evidence.push(say!(
+            lang,
+            "no watchdog spoke on rank {silent}",
+            "랭크 {silent}에서는 감시기(watchdog)가 보고하지 않음"
+        ));
     }
     let group = if found.group.is_empty() { String::new() } else { format!("{}: ", found.group) };
     let (seq, count) = (found.seq, found.seen.len());
@@ -497,8 +497,22 @@ fn timeout(found: &TimedOut, job: &Job, lang: Lang) -> Finding {
 fn dropped(job: &Job, lang: Lang) -> Vec<String> {
     let mixed = job.comms.iter().filter(|comm| comm.mixed).count() as u64;
     let counts = [
-        (mixed, say!(lang, "communicators of one size could not be told apart (NCCL before 2.18): not compared", "크기가 같은 통신자를 구별할 수 없어 비교하지 못함 (NCCL 2.18 이전)")),
-        (job.strange, say!(lang, "collectives on communicators that no line announces: not compared", "어떤 줄에도 나오지 않은 통신자의 집합 통신: 비교하지 못함")),
+        (
+            mixed,
+            say!(
+                lang,
+                "communicators of one size could not be told apart (NCCL before 2.18): not compared",
+                "크기가 같은 통신자를 구별할 수 없어 비교하지 못함 (NCCL 2.18 이전)"
+            ),
+        ),
+        (
+            job.strange,
+            say!(
+                lang,
+                "collectives on communicators that no line announces: not compared",
+                "어떤 줄에도 나오지 않은 통신자의 집합 통신: 비교하지 못함"
+            ),
+        ),
         (job.shared.dropped, say!(lang, "collectives beyond what is compared", "비교 범위를 넘는 집합 통신")),
         (job.dropped + job.watchdogs.dropped, say!(lang, "facts beyond what is remembered", "기억 한도를 넘는 사실")),
     ];

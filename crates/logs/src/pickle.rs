@@ -108,7 +108,8 @@ impl<'a> Machine<'a> {
                 }
                 0x8a => {
                     let length = usize::from(self.byte()?);
-                    let value = long(self.take(length)?).ok_or(Refused::Damaged { at, what: "a number beyond 64 bits" })?;
+                    let value =
+                        long(self.take(length)?).ok_or(Refused::Damaged { at, what: "a number beyond 64 bits" })?;
                     self.leaf(value.into());
                 }
                 b'G' => {
@@ -265,7 +266,7 @@ impl<'a> Machine<'a> {
         let top = *self.stack.last().ok_or(underflow(at))?;
         match &mut self.nodes[top as usize] {
             Node::List(list) if !dict => list.extend(items),
-            Node::Dict(pairs) if dict && items.len() % 2 == 0 => pairs.extend(items),
+            Node::Dict(pairs) if dict && items.len().is_multiple_of(2) => pairs.extend(items),
             _ => return Err(Refused::Damaged { at, what: "an item for what is no list or dict" }),
         }
         Ok(())

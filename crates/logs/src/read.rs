@@ -121,7 +121,13 @@ impl Logs {
         let mut chunk = vec![0; CHUNK];
         let first = fill(&mut file, &mut chunk).map_err(failed)?;
         let head = &chunk[..first];
-        for (magic, with) in [(&b"\x1f\x8b"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip")] {
+        for (magic, with) in [
+            (&b"\x1f\x8b"[..], "gzip"),
+            (b"\x28\xb5\x2f\xfd", "zstd"),
+            (b"BZh", "bzip2"),
+            (b"\xfd7zXZ", "xz"),
+            (b"PK\x03\x04", "zip"),
+        ] {
             if head.starts_with(magic) {
                 return Err(Unreadable::Compressed { path: path.to_owned(), with });
             }
@@ -141,7 +147,8 @@ impl Logs {
     fn stream(&mut self, path: &Path, mut file: File, mut chunk: Vec<u8>, first: usize) -> io::Result<()> {
         let name = path.display().to_string();
         let mut lines = Lines::default();
-        let mut read = FileRead { path: name.clone(), kind: Kind::Log, bytes: 0, lines: 0, nccl: 0, unknown: 0, long: 0 };
+        let mut read =
+            FileRead { path: name.clone(), kind: Kind::Log, bytes: 0, lines: 0, nccl: 0, unknown: 0, long: 0 };
         let mut filled = first;
         let mut outcome = Ok(());
         while filled > 0 {
@@ -224,8 +231,8 @@ impl Kind {
         if let [0x80, 2..=5, ..] = head {
             return Kind::Pickle;
         }
-        // Protocols 0 and 1 of Python, which say nothing at the beginning; only what would run something looks like this.
-        if head.starts_with(b"c") && head.split(|byte| *byte == b'\n').nth(2).is_some_and(|rest| rest.starts_with(b"(") || rest.starts_with(b"q")) {
+        // Protocols 0 and 1 of Python say nothing at the beginning; only what would run something looks like this.
+        if head.starts_with(b"c") && begins_with_global(head) {
             return Kind::Pickle;
         }
         let start = head.trim_ascii_start();
@@ -235,6 +242,21 @@ impl Kind {
         }
         Kind::Log
     }
+}
+
+/// `cmodule\nname\n` and the next opcode: no log begins so.
+fn begins_with_global(head: &[u8]) -> bool {
+    let mut lines = head.splitn(3, |byte| *byte == b'\n');
+    let mut name = || {
+        lines
+            .next()
+            .filter(|line| !line.is_empty() && line.iter().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(b)))
+    };
+    let named = name().is_some() && name().is_some();
+    named
+        && lines
+            .next()
+            .is_some_and(|rest| rest.starts_with(b"(") || rest.starts_with(b"p0\n") || rest.starts_with(b"q"))
 }
 
 /// Reads until the buffer is full or the file is over: what kind of file it is must not hang on how a pipe is cut.

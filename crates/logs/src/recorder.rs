@@ -180,7 +180,8 @@ impl Group {
             }
             let mut sides: Vec<Side> = Vec::new();
             for (rank, call) in calls {
-                let what = if call.state.is_empty() { call.kind.clone() } else { format!("{}, {}", call.kind, call.state) };
+                let what =
+                    if call.state.is_empty() { call.kind.clone() } else { format!("{}, {}", call.kind, call.state) };
                 match sides.iter_mut().find(|side| side.what == what && side.place == call.place) {
                     Some(side) => side.ranks.push(*rank),
                     None => sides.push(Side { what, place: call.place.clone(), ranks: vec![*rank] }),
@@ -196,7 +197,8 @@ impl Entry {
     fn call(&self) -> Call {
         let op = self.profiling_name.rsplit(':').next().unwrap_or_default().to_owned();
         // Others may have other sizes on every rank: all_to_all, gather, scatter, and what is uneven or coalesced.
-        let equal = ["all_reduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base", "_allgather_base"];
+        let equal =
+            ["all_reduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base", "_allgather_base"];
         let mut kind = op.clone();
         if !self.input_dtypes.is_empty() && op != "barrier" {
             kind = format!("{kind} of {}", self.input_dtypes.join(", "));
@@ -215,7 +217,8 @@ impl Entry {
                 .iter()
                 .any(|part| file.contains(part))
         };
-        let frame = self.frames.iter().take(64).find(|frame| !frame.filename.is_empty() && !installed(&frame.filename))?;
+        let frame =
+            self.frames.iter().take(64).find(|frame| !frame.filename.is_empty() && !installed(&frame.filename))?;
         Some(format!("{}:{}", frame.filename, frame.line))
     }
 }

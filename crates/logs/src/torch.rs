@@ -84,11 +84,15 @@ mod tests {
             }
         };
         assert_eq!(
-            read("[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=46, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1802212 milliseconds before timing out."),
+            read(
+                "[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=46, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1802212 milliseconds before timing out."
+            ),
             (&b""[..], Some(1), 46, None, 1_802_212)
         );
         assert_eq!(
-            read("[rank7]:[E816 01:45:40.18 ProcessGroupNCCL.cpp:607] [PG ID 2 PG GUID 5(tp) Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, OpType=BROADCAST, NumelIn=5, NumelOut=6, Timeout(ms)=600000) ran for 600026 milliseconds before timing out."),
+            read(
+                "[rank7]:[E816 01:45:40.18 ProcessGroupNCCL.cpp:607] [PG ID 2 PG GUID 5(tp) Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, OpType=BROADCAST, NumelIn=5, NumelOut=6, Timeout(ms)=600000) ran for 600026 milliseconds before timing out."
+            ),
             (&b"PG ID 2 PG GUID 5(tp)"[..], Some(3), 8, Some((5, 6)), 600_026)
         );
     }

@@ -1,16 +1,8 @@
 //! What two ranks talk over, by the names that NCCL gives.
 
 /// Kinds of transport, the fastest first where they can be compared.
-const KINDS: [&str; 8] = [
-    "P2P",
-    "SHM",
-    "NET/IB GPU-direct",
-    "NET/IB",
-    "NET/plugin GPU-direct",
-    "NET/plugin",
-    "NET/Socket",
-    "other",
-];
+const KINDS: [&str; 8] =
+    ["P2P", "SHM", "NET/IB GPU-direct", "NET/IB", "NET/plugin GPU-direct", "NET/plugin", "NET/Socket", "other"];
 
 /// A set of transports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,12 +54,8 @@ impl Watchdogs {
             return;
         }
         let key = (found.seq, words(found.group, 120), found.rank.unwrap_or(u32::MAX));
-        let seen = Seen {
-            op: words(found.op, 60),
-            elements: found.elements,
-            limit_ms: found.limit_ms,
-            ran_ms: found.ran_ms,
-        };
+        let seen =
+            Seen { op: words(found.op, 60), elements: found.elements, limit_ms: found.limit_ms, ran_ms: found.ran_ms };
         self.timeouts.entry(key).or_insert(seen);
     }
 
@@ -93,10 +89,7 @@ impl Watchdogs {
             let last = of_group.filter_map(|((_, rank), (enqueued, _))| Some((*rank, (*enqueued)?)));
             last.filter(|(_, enqueued)| *enqueued < seq).collect()
         };
-        found
-            .into_iter()
-            .map(|((group, seq), seen)| TimedOut { late: late(&group, seq), group, seq, seen })
-            .collect()
+        found.into_iter().map(|((group, seq), seen)| TimedOut { late: late(&group, seq), group, seq, seen }).collect()
     }
 
     /// Ranks that have said anything.

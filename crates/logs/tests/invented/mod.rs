@@ -1,5 +1,8 @@
 //! Logs of a job that never was, in the formats that NCCL 2.4, 2.10, 2.18 and 2.27 have in public issues.
 
+// Every test that includes this file uses another part of it.
+#![allow(dead_code)]
+
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A generation of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Generation {
+pub(crate) enum Generation {
     V2_4,
     V2_10,
     V2_18,
@@ -15,10 +18,10 @@ pub enum Generation {
 }
 
 /// Every generation.
-pub const ALL: [Generation; 4] = [Generation::V2_4, Generation::V2_10, Generation::V2_18, Generation::V2_27];
+pub(crate) const ALL: [Generation; 4] = [Generation::V2_4, Generation::V2_10, Generation::V2_18, Generation::V2_27];
 
 impl Generation {
-    pub fn version(self) -> &'static str {
+    pub(crate) fn version(self) -> &'static str {
         match self {
             Generation::V2_4 => "2.4.8+cuda10.1",
             Generation::V2_10 => "2.10.3+cuda11.3",
@@ -29,7 +32,7 @@ impl Generation {
 }
 
 /// What begins every line of a rank: 8 ranks a machine.
-pub fn by(rank: u32) -> String {
+pub(crate) fn by(rank: u32) -> String {
     format!("node-{}:{}:{} [{}] NCCL INFO ", rank / 8, 4100 + rank, 4200 + rank, rank % 8)
 }
 
@@ -38,7 +41,7 @@ fn comm(rank: u32) -> u64 {
 }
 
 /// The initialisation of one rank.
-pub fn init(generation: Generation, rank: u32, nranks: u32) -> String {
+pub(crate) fn init(generation: Generation, rank: u32, nranks: u32) -> String {
     let by = by(rank);
     let (next, gpu) = ((rank + 1) % nranks, rank % 8);
     let (bus, next_bus) = (0x1000 * (gpu + 1), 0x1000 * (next % 8 + 1));
@@ -93,10 +96,16 @@ pub fn init(generation: Generation, rank: u32, nranks: u32) -> String {
     line(format!("{by}{channel} via {via}"));
     line(match generation {
         Generation::V2_4 => {
-            format!("{by}comm 0x{:x} rank {rank} nranks {nranks} cudaDev {gpu} nvmlDev {gpu} - Init COMPLETE", comm(rank))
+            format!(
+                "{by}comm 0x{:x} rank {rank} nranks {nranks} cudaDev {gpu} nvmlDev {gpu} - Init COMPLETE",
+                comm(rank)
+            )
         }
         Generation::V2_10 => {
-            format!("{by}comm 0x{:x} rank {rank} nranks {nranks} cudaDev {gpu} busId {bus:x} - Init COMPLETE", comm(rank))
+            format!(
+                "{by}comm 0x{:x} rank {rank} nranks {nranks} cudaDev {gpu} busId {bus:x} - Init COMPLETE",
+                comm(rank)
+            )
         }
         Generation::V2_18 => format!(
             "{by}comm 0x{:x} rank {rank} nranks {nranks} cudaDev {gpu} nvmlDev {gpu} busId {bus:x} {id} - Init COMPLETE",
@@ -111,7 +120,7 @@ pub fn init(generation: Generation, rank: u32, nranks: u32) -> String {
 }
 
 /// A collective of one rank.
-pub fn collective(rank: u32, nranks: u32, count: u64, op: &str, elements: u64) -> String {
+pub(crate) fn collective(rank: u32, nranks: u32, count: u64, op: &str, elements: u64) -> String {
     format!(
         "{}{op}: opCount {count:x} sendbuff 0x7f50{count:08x} recvbuff 0x7f51{count:08x} count {elements} datatype 7 op 0 root 0 comm 0x{:x} [nranks={nranks}] stream 0x55f1de7279a0\n",
         by(rank),
@@ -121,11 +130,11 @@ pub fn collective(rank: u32, nranks: u32, count: u64, op: &str, elements: u64) -
 
 /// Logs of 16 ranks, about `bytes` in all, one file a rank; half of the lines are the program's own. Rank 5 leaves out one
 /// collective, three quarters through.
-pub fn write(folder: &Path, bytes: u64) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn write(folder: &Path, bytes: u64) -> io::Result<Vec<PathBuf>> {
     const RANKS: u32 = 16;
     fs::create_dir_all(folder)?;
-    let size = 2 * collective(0, RANKS, 1 << 16, "AllReduce", 1 << 20).len() as u64;
-    let rounds = (bytes / u64::from(RANKS) / size).max(8);
+    let size = 2 * collective(0, RANKS, 7, "AllReduce", 1).len() as u64;
+    let rounds = (bytes / u64::from(RANKS)).div_ceil(size).max(8);
     (0..RANKS)
         .map(|rank| {
             let path = folder.join(format!("rank-{rank}.out"));

@@ -47,8 +47,9 @@ def facts() -> dict[str, Any]:
     tell("cuda", lambda: torch.version.cuda)
     tell("rocm", lambda: getattr(torch.version, "hip", None))
     tell("cudnn", lambda: _cudnn(torch.backends.cudnn.version()))
-    if torch.cuda.is_available():
+    if torch.version.cuda is not None:
         tell("nccl", lambda: ".".join(str(part) for part in torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
+    if torch.cuda.is_available():
         tell("devices", lambda: [_device(torch.cuda, index) for index in range(torch.cuda.device_count())])
     tell("settings", lambda: _settings(torch))
     return found

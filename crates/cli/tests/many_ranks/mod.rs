@@ -78,7 +78,8 @@ fn entries(rank: u32, ranks: u32) -> Vec<Value> {
             let from = at.checked_sub(1);
             let mut input = arg("self", 0, from);
             if born > 0 {
-                input["census"] = json!({"n": 1024, "min": -0.5, "max": 1.5, "max_abs": 1.5, "min_abs_nonzero": 0.25});
+                input["value"] = json!(-0.5);
+                input["index"] = json!([3]);
             }
             json!({"event": 0, "phase": "forward", "op": op, "module": "Net", "place": place(10 + at),
                 "inputs": [input], "outputs": [arg("out", born, None)]})

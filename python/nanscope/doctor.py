@@ -29,7 +29,7 @@ def facts() -> dict[str, Any]:
     def tell(key: str, ask: Callable[[], Any]) -> None:
         try:
             value = ask()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an installation may be broken in any way
             found["problems"].append(f"{key}: {type(error).__name__}: {error}")
             return
         if value is not None:
@@ -39,7 +39,7 @@ def facts() -> dict[str, Any]:
         import torch
     except ModuleNotFoundError:
         return found
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - an installation may be broken in any way
         found["problems"].append(f"import torch: {type(error).__name__}: {error}")
         return found
 
@@ -48,7 +48,7 @@ def facts() -> dict[str, Any]:
     tell("rocm", lambda: getattr(torch.version, "hip", None))
     tell("cudnn", lambda: _cudnn(torch.backends.cudnn.version()))
     if torch.version.cuda is not None:
-        tell("nccl", lambda: ".".join(str(part) for part in torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
+        tell("nccl", lambda: ".".join(str(part) for part in torch.cuda.nccl.version()))
     if torch.cuda.is_available():
         tell("devices", lambda: [_device(torch.cuda, index) for index in range(torch.cuda.device_count())])
     tell("settings", lambda: _settings(torch))

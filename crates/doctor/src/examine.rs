@@ -210,7 +210,14 @@ fn settings(facts: &Facts, lang: Lang) -> Vec<Finding> {
 fn gpus(facts: &Facts, lang: Lang) -> Vec<Finding> {
     let mut found = Vec::new();
     if facts.gpus.iter().any(|gpu| gpu.driver != facts.gpus[0].driver) {
-        found.push(problem("driver", "nvidia-smi: drivers of several versions".to_owned()));
+        found.push(problem(
+            "driver",
+            lang.pick(
+                "GPUs of this machine report drivers of several versions",
+                "이 머신의 GPU들이 서로 다른 드라이버 버전을 보고합니다",
+            )
+            .to_owned(),
+        ));
     }
     for gpu in &facts.gpus {
         let name = format!("GPU {} ({})", gpu.index, gpu.name);

@@ -9,9 +9,10 @@ use crate::scan::words;
 use crate::transport::Set;
 use crate::watchdog::Watchdogs;
 
-/// Processes, communicators, pairs of ranks and kinds of warnings that are remembered.
+/// Processes, communicators, ranks in them, pairs of ranks and variables that are remembered, each.
 const MOST: usize = 100_000;
 const MOST_WARNINGS: usize = 1_000;
+const MOST_NETWORKS: usize = 16;
 
 /// What one process has said of itself.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +65,8 @@ pub(crate) struct Job {
     latest: Option<(Vec<u8>, usize)>,
     name: Vec<u8>,
     pub(crate) comms: Vec<Comm>,
+    seats: usize,
+    variables: usize,
     by_id: HashMap<(Option<u64>, u32, usize), usize>,
     pub(crate) pairs: BTreeMap<(u32, u32), Set>,
     pub(crate) warnings: BTreeMap<String, Warned>,
@@ -96,16 +99,21 @@ impl Job {
             Fact::Network(writer, name) => {
                 let name = words(name, 60);
                 self.with(writer, |process| {
-                    process.network.insert(name);
+                    if process.network.len() < MOST_NETWORKS {
+                        process.network.insert(name);
+                    }
                 });
             }
             Fact::Variable(writer, name, value) => {
                 let (name, value) = (words(name, 80), words(value, 200));
-                self.with(writer, |process| {
-                    if process.variables.len() < MOST_WARNINGS {
+                if self.variables < MOST {
+                    self.variables += 1;
+                    self.with(writer, |process| {
                         process.variables.insert(name, value);
-                    }
-                });
+                    });
+                } else {
+                    self.dropped += 1;
+                }
             }
             Fact::Channel(from, to, via) => {
                 if self.pairs.len() < MOST || self.pairs.contains_key(&(from, to)) {
@@ -177,10 +185,11 @@ impl Job {
             self.comms[seat.comm].ranks.insert(init.rank, true);
             return;
         }
-        if self.comms.len() >= MOST || process.seats.len() >= MOST {
+        if self.comms.len() >= MOST || self.seats >= MOST {
             self.dropped += 1;
             return;
         }
+        self.seats += 1;
         // Before NCCL 2.18 nothing names a communicator on all ranks: the first of its size on one is the first on another.
         let begun = process.begun.entry((init.rank, init.nranks)).or_default();
         let key = (init.id, init.nranks, if init.id.is_some() { 0 } else { *begun });

@@ -1,6 +1,7 @@
 //! Dumps of torch's flight recorder: the last collectives of each process group, as every rank saw them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::rc::Rc;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -86,14 +87,16 @@ fn shapes<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Vec<Vec<i64>>>,
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
     /// What must be the same on all ranks: operation, dtypes, sizes where torch asks for equal ones.
-    kind: String,
-    state: String,
-    place: Option<String>,
+    kind: Rc<str>,
+    state: Rc<str>,
+    place: Option<Rc<str>>,
 }
 
 /// Dumps of many ranks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorders {
+    /// A thousand ranks say the same few things thousands of times.
+    texts: HashSet<Rc<str>>,
     groups: BTreeMap<String, Group>,
     pub(crate) ranks: BTreeSet<u32>,
 }
@@ -147,7 +150,8 @@ impl Recorders {
             let seq = entry.collective_seq_id;
             let last = group.last.entry(rank).or_default();
             *last = seq.max(*last);
-            group.calls.entry(seq).or_default().entry(rank).or_insert_with(|| entry.call());
+            let texts = &mut self.texts;
+            group.calls.entry(seq).or_default().entry(rank).or_insert_with(|| entry.call(texts));
         }
         true
     }
@@ -172,7 +176,7 @@ impl Group {
                     (last < seq).then_some((*rank, last))
                 })
                 .collect();
-            let mut kinds: Vec<&str> = calls.values().map(|call| call.kind.as_str()).collect();
+            let mut kinds: Vec<&str> = calls.values().map(|call| &*call.kind).collect();
             kinds.sort_unstable();
             kinds.dedup();
             if absent.is_empty() && kinds.len() < 2 {
@@ -180,11 +184,17 @@ impl Group {
             }
             let mut sides: Vec<Side> = Vec::new();
             for (rank, call) in calls {
-                let what =
-                    if call.state.is_empty() { call.kind.clone() } else { format!("{}, {}", call.kind, call.state) };
-                match sides.iter_mut().find(|side| side.what == what && side.place == call.place) {
+                let what = if call.state.is_empty() {
+                    call.kind.to_string()
+                } else {
+                    format!("{}, {}", call.kind, call.state)
+                };
+                match sides.iter_mut().find(|side| side.what == what && side.place.as_deref() == call.place.as_deref())
+                {
                     Some(side) => side.ranks.push(*rank),
-                    None => sides.push(Side { what, place: call.place.clone(), ranks: vec![*rank] }),
+                    None => {
+                        sides.push(Side { what, place: call.place.as_deref().map(str::to_owned), ranks: vec![*rank] })
+                    }
                 }
             }
             sides.sort_by_key(|side| std::cmp::Reverse(side.ranks.len()));
@@ -194,7 +204,7 @@ impl Group {
 }
 
 impl Entry {
-    fn call(&self) -> Call {
+    fn call(&self, texts: &mut HashSet<Rc<str>>) -> Call {
         let op = self.profiling_name.rsplit(':').next().unwrap_or_default().to_owned();
         // Others may have other sizes on every rank: all_to_all, gather, scatter, and what is uneven or coalesced.
         let equal =
@@ -207,7 +217,16 @@ impl Entry {
             let sizes: Vec<String> = sizes.iter().take(4).map(|size| format!("{size:?}")).collect();
             kind = format!("{kind} {}", sizes.join(" "));
         }
-        Call { kind, state: self.state.clone(), place: self.place() }
+        let mut shared = |text: &str| match texts.get(text) {
+            Some(text) => text.clone(),
+            None => {
+                let text: Rc<str> = text.into();
+                texts.insert(text.clone());
+                text
+            }
+        };
+        let (kind, state) = (shared(&kind), shared(&self.state));
+        Call { kind, state, place: self.place().map(|place| shared(&place)) }
     }
 
     /// The innermost frame that is not of an installed package.

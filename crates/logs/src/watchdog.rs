@@ -60,7 +60,7 @@ impl Watchdogs {
     }
 
     pub(crate) fn reached(&mut self, found: &Reached) {
-        if self.reached.len() >= MOST {
+        if self.reached.len() >= MOST || self.about.len() >= MOST {
             self.dropped += 1;
             return;
         }

@@ -1,7 +1,7 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nanscope_cli::{
-    CheckpointOptions, Color, Lang, OnTrip, Parsed, ProveOptions, RunOptions, choose, execute, patched, read,
+    CheckpointOptions, Color, Lang, OnTrip, Parsed, ProveOptions, RunOptions, Task, choose, execute, patched, read,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -133,10 +133,16 @@ impl Command {
 /// Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
 #[pyfunction]
 pub(crate) fn parse(py: Python<'_>, argv: Vec<String>) -> Command {
+    // Asked about, by `doctor`, in a process of its own.
+    let here = || py.import("sys")?.getattr("executable")?.extract::<PathBuf>();
+    let here = here().ok().filter(|path| !path.as_os_str().is_empty());
     py.detach(|| match nanscope_cli::parse(argv) {
         Parsed::Run(options) => Command::run(options),
         Parsed::Checkpoint(options) => Command::checkpoint(options),
         Parsed::Prove(options) => Command::prove(options),
+        Parsed::Task(Task::Doctor { format, python: None, lang }) => {
+            Command::exit(execute(Task::Doctor { format, python: here, lang }))
+        }
         Parsed::Task(task) => Command::exit(execute(task)),
     })
 }

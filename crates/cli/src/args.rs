@@ -21,6 +21,16 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// A form for a person or for a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum DataFormat {
+    /// For a person.
+    #[default]
+    Text,
+    /// For a machine.
+    Json,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
@@ -48,6 +58,29 @@ pub(crate) enum Command {
         prove: bool,
     },
     Checkpoint(CheckpointArgs),
+    /// Read NCCL logs and flight-recorder dumps of many ranks: versions, transports, missing peers, timeouts, and the
+    /// collective at which ranks parted
+    ///
+    /// Exit status: 0 where nothing was found, 1 where a fault was, 2 where a file could not be read.
+    Logs {
+        /// Logs written under NCCL_DEBUG=INFO, output of ranks, flight-recorder dumps (JSON or pickle, which is never unpickled)
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Form of what is shown
+        #[arg(long, value_enum, default_value_t)]
+        format: DataFormat,
+        /// Show so many of the lines that are in no known format
+        #[arg(long, value_name = "N", default_value_t = 0, default_missing_value = "20", num_args = 0..=1, require_equals = true)]
+        unknown: usize,
+    },
+    /// Examine this machine before a run: versions and known-bad combinations, variables, GPUs, clock, shared memory, limits
+    ///
+    /// Exit status: 0 where no problem was found, 1 where one was.
+    Doctor {
+        /// Form of what is shown
+        #[arg(long, value_enum, default_value_t)]
+        format: DataFormat,
+    },
     /// List the causes that nanscope knows, or print the page of one
     Rules {
         /// Id of a cause, as half-overflow

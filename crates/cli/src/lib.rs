@@ -8,10 +8,12 @@ mod args;
 mod checkpoint;
 mod color;
 mod completions;
+mod doctor;
 mod explain;
 mod fix;
 mod knowledge;
 mod locale;
+mod logs;
 mod nearest;
 mod output;
 mod parse;
@@ -21,6 +23,7 @@ mod rules;
 mod run;
 mod trend;
 
+pub use args::DataFormat;
 pub use checkpoint::CheckpointOptions;
 pub use color::Color;
 pub use explain::merged;
@@ -34,10 +37,12 @@ pub use run::{Check, Checks, OnTrip, RunOptions};
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {
     let done = match task {
-        Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang),
-        Task::Fix { run, number, write, color, lang } => fix::fix(&run, number, write, color, lang),
-        Task::Rules { id, lang } => rules::rules(id.as_deref(), lang),
-        Task::Completions { shell } => completions::completions(shell),
+        Task::Explain { run, format, color, lang } => explain::explain(&run, format, color, lang).map(|()| 0),
+        Task::Fix { run, number, write, color, lang } => fix::fix(&run, number, write, color, lang).map(|()| 0),
+        Task::Doctor { format, python, lang } => doctor::doctor(format, python, lang),
+        Task::Logs { files, format, unknown, lang } => logs::logs(&files, format, unknown, lang),
+        Task::Rules { id, lang } => rules::rules(id.as_deref(), lang).map(|()| 0),
+        Task::Completions { shell } => completions::completions(shell).map(|()| 0),
         Task::Say(said) => return output::say(&said),
     };
     output::status(done)

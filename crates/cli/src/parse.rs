@@ -7,7 +7,7 @@ use nanscope_report::Format;
 
 use crate::{
     CheckpointOptions, Color, OnTrip, RunOptions,
-    args::{Args, CheckpointArgs, Command, RunArgs},
+    args::{Args, CheckpointArgs, Command, DataFormat, RunArgs},
     locale,
 };
 
@@ -50,6 +50,18 @@ pub enum Task {
         number: usize,
         write: bool,
         color: Color,
+        lang: Lang,
+    },
+    Doctor {
+        format: DataFormat,
+        /// The Python that trains; by default the one that `PYTHON` names, or `python3`.
+        python: Option<PathBuf>,
+        lang: Lang,
+    },
+    Logs {
+        files: Vec<PathBuf>,
+        format: DataFormat,
+        unknown: usize,
         lang: Lang,
     },
     Rules {
@@ -98,6 +110,8 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
         }
         Command::Fix { run, number, prove: true, .. } => Parsed::Prove(ProveOptions { run, number, lang }),
         Command::Fix { run, number, write, .. } => Parsed::Task(Task::Fix { run, number, write, color, lang }),
+        Command::Doctor { format } => Parsed::Task(Task::Doctor { format, python: None, lang }),
+        Command::Logs { files, format, unknown } => Parsed::Task(Task::Logs { files, format, unknown, lang }),
         Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
     }

@@ -25,7 +25,8 @@ pub fn report(
 ) -> Report {
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank) {
+    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank)
+    {
         None
     } else {
         locate(ledger, trip)

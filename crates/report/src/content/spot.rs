@@ -25,7 +25,9 @@ pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
     if let (Where::Kernel, Some(origin)) = (trip.where_, &report.origin) {
         return Some(Spot { place: origin.place.as_ref(), label: computed(origin, lang) });
     }
-    if let (Where::Recompute, Some(origin)) = (trip.where_, report.origin.as_ref().filter(|o| o.phase == Phase::Backward)) {
+    if let (Where::Recompute, Some(origin)) =
+        (trip.where_, report.origin.as_ref().filter(|o| o.phase == Phase::Backward))
+    {
         return Some(Spot { place: origin.place.as_ref(), label: overwritten(lang) });
     }
     if let Some(origin) = report.parted() {

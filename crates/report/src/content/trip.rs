@@ -66,9 +66,9 @@ pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
         (Where::Kernel, _) => {
             lang.pick("a kernel gave something else than its formula", "커널의 결과가 식과 다름").into()
         }
-        (Where::Repeat, _) => {
-            lang.pick("the step gave something else when it was run twice", "같은 스텝을 두 번 실행한 결과가 다름").into()
-        }
+        (Where::Repeat, _) => lang
+            .pick("the step gave something else when it was run twice", "같은 스텝을 두 번 실행한 결과가 다름")
+            .into(),
         (Where::Rank, Some(name)) => say!(lang, "ranks disagree about `{name}`", "`{name}`의 값이 랭크마다 다름"),
         (Where::Rank, None) => lang.pick("ranks disagree", "값이 랭크마다 다름").into(),
     }

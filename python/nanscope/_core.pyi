@@ -212,8 +212,7 @@ class Command:
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
     its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-    None for none, `check_attention` that from one comparison of kernels of attention with their formula to the next. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
-    None for none. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`, `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    None for none, `check_attention` that from one comparison of kernels of attention with their formula to the next. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`, `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...

@@ -23,6 +23,7 @@ from nanscope.capture import (
     functions,
     modules,
     optimizers,
+    parallel,
     processes,
     profiler,
     recomputed,
@@ -35,6 +36,7 @@ from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
 from nanscope.distributed.peers import Peers
+from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
 from nanscope.replay import comm
@@ -65,6 +67,7 @@ class Watcher:
         again: Again | None = None,
         errand: Errand | None = None,
         check: int | None = 0,
+        check_ranks: int | None = 100,
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:
@@ -92,9 +95,12 @@ class Watcher:
         self.let_down = False  # ended because another rank has tripped
         # A fix is made in the running program by one process only.
         alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
+        alike["check_ranks"] = check_ranks
         self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
+        self.parallel = parallel.Parallel()
+        self.replicas = Replicas(check_ranks, self.parallel)
         self.again = again  # how to run the program once more, where that is possible
         self.errand = errand  # what the program is being run again for
         self._device_loss: tuple[Event, Tensor] | None = None
@@ -147,6 +153,7 @@ class Watcher:
             processes.install(recorder, self.children.hand_over),
             collectives.install(recorder, self, self.collectives),
             swaps.install(recorder),
+            parallel.install(recorder, self.parallel),
             recomputed.install(recorder, self.audit.seen),
         ]
         os.register_at_fork(after_in_child=self._in_child)
@@ -199,6 +206,11 @@ class Watcher:
         shared = started[-1] if started else self.run_folder.shared
         self.peers = Peers(shared, distributed.get_rank(), distributed.get_world_size())
         self.run_folder.joined(distributed.get_rank(), distributed.get_world_size())
+        self.calm.look_at(self.replicas.at)
+
+    def reduced(self, tensors: list[Tensor]) -> None:
+        """The program has reduced `tensors` over ranks."""
+        self.replicas.reduced(self, tensors)
 
     def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
         """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
@@ -279,11 +291,13 @@ class Watcher:
             trip = self.audit(self, optimizer)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
+        if trip is None and self.peers is not None:
+            trip = self.replicas(self, optimizer, gradients.norm)
         if trip is not None:
             self.calm.spent(time.perf_counter_ns() - start)
             trip.optimizer = optimizer
             leave_out = self.confirm(trip)
-            if leave_out:
+            if leave_out and (trip.apart is None or trip.apart["kind"] == "unfinished"):
                 return True
             start = time.perf_counter_ns()
         known = self._settings.get(id(optimizer))
@@ -710,6 +724,8 @@ class Watcher:
 
                 if not failing(self, trip):
                     trip = None
+            if trip is None and self.peers is not None:
+                trip = self.replicas.last(self)
             if trip is not None:
                 self.confirm(trip)
         finally:

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 /// A command line, understood.
 ///
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-/// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-/// None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+/// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the
+/// number of steps from one comparison of recomputation and forward to the next, 0 for one only, None for none; `check_ranks`
+/// that between two comparisons of ranks, None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
     kind: &'static str,
@@ -21,6 +22,7 @@ pub(crate) struct Command {
     out: Option<String>,
     diagnose_first: u32,
     check: Option<u32>,
+    check_ranks: Option<u32>,
     budget: u32,
     number: usize,
     nproc_per_node: Option<u32>,
@@ -38,13 +40,12 @@ impl Command {
             json,
             out,
             diagnose_first,
-            check,
+            checks,
             budget,
             nproc_per_node,
             color,
             lang,
         } = options;
-        let check = check.every();
         let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
         Command {
             kind: "run",
@@ -56,7 +57,8 @@ impl Command {
             json,
             out,
             diagnose_first,
-            check,
+            check: checks.recompute,
+            check_ranks: checks.ranks,
             budget,
             number: 0,
             nproc_per_node,
@@ -89,6 +91,7 @@ impl Command {
             out: None,
             diagnose_first: 1,
             check: None,
+            check_ranks: None,
             budget: 0,
             number: 0,
             nproc_per_node: None,

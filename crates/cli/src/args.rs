@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Check, Color, OnTrip};
+use crate::run::Check;
+use crate::{Color, OnTrip};
 
 /// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
 #[derive(Debug, Parser)]
@@ -82,10 +83,11 @@ pub(crate) struct RunArgs {
     /// How many trips to diagnose with --on-trip skip or continue
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
-    /// Whether checkpointed blocks compute the same when they are run again: once in an early step (default), `recompute` in
-    /// every step, `recompute=N` in every Nth, or `none`
-    #[arg(long, value_name = "WHAT", value_parser = Check::parse, default_value = "once", hide_default_value = true)]
-    pub(crate) check: Check,
+    /// What is compared in which steps: checkpointed blocks with what they compute when they are run again, once in an early
+    /// step (default), in every step with `recompute`, in every Nth with `recompute=N`; parameters and gradients of ranks in
+    /// every Nth step with `ranks=N` (default 100, and the first few); nothing with `none`. May be given more than once
+    #[arg(long, value_name = "WHAT", value_parser = Check::parse, value_delimiter = ',')]
+    pub(crate) check: Vec<Check>,
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) budget: u32,

@@ -27,7 +27,7 @@ pub use locale::locale;
 pub use nanscope_lang::Lang;
 pub use parse::{Parsed, ProveOptions, Said, Task, parse};
 pub use patch::{Patched, patched};
-pub use run::{Check, OnTrip, RunOptions};
+pub use run::{Checks, OnTrip, RunOptions};
 
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {

@@ -5,6 +5,7 @@ use clap_complete::Shell;
 use nanscope_lang::Lang;
 use nanscope_report::Format;
 
+use crate::run::Checks;
 use crate::{
     Color, OnTrip, RunOptions,
     args::{Args, Command, RunArgs},
@@ -116,7 +117,7 @@ fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
         json,
         out,
         diagnose_first,
-        check,
+        checks: Checks::of(&check),
         budget,
         nproc_per_node,
         color,

@@ -27,41 +27,64 @@ impl OnTrip {
     }
 }
 
-/// In which steps the recomputation of checkpointed blocks is compared with their forward pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Check {
-    /// In the first step that has any.
-    #[default]
+/// One word of `--check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Recomputation of checkpointed blocks, in the first step that has any.
     Once,
-    /// In that one, and whenever so many steps have passed.
-    Every(u32),
-    /// Never.
-    Never,
+    /// The same in every so manieth step.
+    Recompute(u32),
+    /// What ranks must have in common, every so many steps.
+    Ranks(u32),
+    /// Nothing.
+    None,
 }
 
 impl Check {
-    /// As it is written: `once`, `recompute`, `recompute=N`, `none`.
+    /// As it is written: `once`, `recompute`, `recompute=N`, `ranks=N`, `none`.
     pub(crate) fn parse(text: &str) -> Result<Check, String> {
-        let wrong = || format!("expected once, recompute, recompute=N or none, got {text}");
+        let wrong = || format!("expected once, recompute, recompute=N, ranks=N or none, got {text}");
         match text.split_once('=') {
             None if text == "once" => Ok(Check::Once),
-            None if text == "none" => Ok(Check::Never),
-            None if text == "recompute" => Ok(Check::Every(1)),
-            Some(("recompute", steps)) => match steps.parse() {
-                Ok(steps) if steps > 0 => Ok(Check::Every(steps)),
+            None if text == "none" => Ok(Check::None),
+            None if text == "recompute" => Ok(Check::Recompute(1)),
+            Some((what, steps)) => match (what, steps.parse()) {
+                ("recompute", Ok(steps)) if steps > 0 => Ok(Check::Recompute(steps)),
+                ("ranks", Ok(steps)) if steps > 0 => Ok(Check::Ranks(steps)),
                 _ => Err(wrong()),
             },
             _ => Err(wrong()),
         }
     }
+}
 
-    /// Steps between two comparisons: 0 for one comparison only; None for none.
-    pub fn every(self) -> Option<u32> {
-        match self {
-            Check::Once => Some(0),
-            Check::Every(steps) => Some(steps),
-            Check::Never => None,
-        }
+/// In which steps two things that must agree are compared. A field is None where they never are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// Steps from one comparison of recomputation and forward to the next; 0 for one only.
+    pub recompute: Option<u32>,
+    /// Steps from one comparison between ranks to the next; the first few steps are compared anyway.
+    pub ranks: Option<u32>,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Checks { recompute: Some(0), ranks: Some(RANKS_EVERY) }
+    }
+}
+
+/// Steps between two comparisons of ranks: one pass over the parameters is worth less than a percent of so many steps.
+const RANKS_EVERY: u32 = 100;
+
+impl Checks {
+    /// What `words` ask for; of two that contradict each other the last holds.
+    pub(crate) fn of(words: &[Check]) -> Checks {
+        words.iter().fold(Checks::default(), |checks, word| match *word {
+            Check::Once => Checks { recompute: Some(0), ..checks },
+            Check::Recompute(steps) => Checks { recompute: Some(steps), ..checks },
+            Check::Ranks(steps) => Checks { ranks: Some(steps), ..checks },
+            Check::None => Checks { recompute: None, ranks: None },
+        })
     }
 }
 
@@ -82,8 +105,8 @@ pub struct RunOptions {
     pub out: Option<String>,
     /// Trips to diagnose when the script goes on after them.
     pub diagnose_first: u32,
-    /// Steps in which recomputation is compared with forward.
-    pub check: Check,
+    /// Steps in which what must agree is compared.
+    pub checks: Checks,
     /// Seconds for experiments and proofs after a trip.
     pub budget: u32,
     /// Ranks to start on this machine; None for the script alone.

@@ -3,6 +3,7 @@
 //! Invariants: no IO, no clock, no framework. The same ledger always gives the same report, so that a run folder can be
 //! diagnosed again on any machine.
 
+mod apart;
 mod batches;
 mod case;
 mod chain;

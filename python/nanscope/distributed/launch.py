@@ -20,7 +20,7 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     exit status."""
     on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
     options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
-    options += ["--check", check(command.check), "--lang", command.lang]
+    options += ["--check", check(command.check, command.check_ranks), "--lang", command.lang]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),
@@ -42,6 +42,11 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     return merged, status
 
 
-def check(every: int | None) -> str:
+def check(recompute: int | None, ranks: int | None) -> str:
     """The option `--check` as it is written."""
-    return "none" if every is None else "once" if every == 0 else f"recompute={every}"
+    words = ["none"]
+    if recompute is not None:
+        words.append("once" if recompute == 0 else f"recompute={recompute}")
+    if ranks is not None:
+        words.append(f"ranks={ranks}")
+    return ",".join(words)

@@ -95,6 +95,19 @@ class Peers:
     def _named(self, pattern: str) -> list[str]:
         return glob.glob(os.path.join(glob.escape(self.folder), pattern))
 
+    def post(self, name: str, content: dict[str, Any]) -> bool:
+        """Makes a file for others to read. False when that cannot be done."""
+        return self._post(name, content)
+
+    def posted(self, name: str) -> dict[str, Any]:
+        """What another rank has made; empty where it has not."""
+        return self._read(os.path.join(self.folder, name))
+
+    def withdraw(self, name: str) -> None:
+        """Takes away what this rank has made."""
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, name))
+
     def _post(self, name: str, content: dict[str, Any]) -> bool:
         """Makes a file whole, or not at all; one that is there stays. False when the folder cannot be written."""
         path = os.path.join(self.folder, name)

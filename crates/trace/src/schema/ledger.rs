@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{Comm, History, Num, Parity};
+use super::{Comm, History, Num, Parity, Single};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Ledger {
     /// What recomputation gave beside the forward pass. Absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub parity: Option<Parity>,
+    /// The element of the tensor that tripped in which alone the replay differs from the step.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub single: Option<Single>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -58,6 +58,7 @@ class Folder:
         self.is_part = part is not None
         self.rank: int = self.info["rank"]
         self.warnings: list[str] = []
+        self.deserted: dict[str, Any] | None = None  # the line at which other ranks did not come to a collective
 
     def step(self, step: int, watch_nanos: int, loss: float | None, norm: float | None, largest: float | None,
              scale: float | None, lr: float | None, skipped: bool) -> None:  # fmt: skip
@@ -150,6 +151,8 @@ class Folder:
         end: dict[str, Any] = {"how": how, "steps": steps, "seconds": self.seconds(), "watch_seconds": watch_seconds}
         if status is not None:
             end["status"] = status
+        if self.deserted is not None:
+            end["deserted"] = self.deserted
         return {**end, "warnings": self.warnings}
 
     def abandon(self) -> None:

@@ -35,6 +35,7 @@ from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
+from nanscope.distributed.deserted import deserted
 from nanscope.distributed.peers import Peers
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
@@ -656,6 +657,8 @@ class Watcher:
     def finish(self, how: str, status: int | None = None, error: BaseException | None = None) -> None:
         """Confirms what is still open, removes capture, closes the run folder."""
         try:
+            if self.peers is not None:
+                self.run_folder.deserted = deserted(error, self.run_folder.info["cwd"])
             self.let_down = how != "stopped" and not self._trips and error is not None and self._others_tripped()
             if self.let_down:
                 how = "stopped"

@@ -16,12 +16,12 @@ pub(crate) fn reason(apart: &Apart) -> Option<ApartReason> {
     }
     let ranks = &apart.ranks;
     match apart.kind {
-        ApartKind::Gradients => Some(if ranks.iter().any(|rank| rank.bypassed) {
+        ApartKind::Gradients => Some(if ranks.iter().any(|rank| rank.factor.is_some_and(|factor| factor.0 != 1.0)) {
+            ApartReason::Scaled
+        } else if ranks.iter().any(|rank| rank.bypassed) {
             ApartReason::Bypassed
         } else if ranks.iter().any(|rank| rank.unsynced) {
             ApartReason::NoSync
-        } else if ranks.iter().any(|rank| rank.factor.is_some_and(|factor| factor.0 != 1.0)) {
-            ApartReason::Scaled
         } else {
             ApartReason::NotReduced
         }),

@@ -24,6 +24,6 @@ pub use course::Course;
 pub use locate::{Birth, Located, locate};
 pub use monitor::{Input, Monitor, Signals};
 pub use outcomes::tried;
-pub use ranks::{Part, merged};
+pub use ranks::{Part, merged, roles};
 pub use report::{finite, report, verdict};
 pub use rules::{Finding, Rule};

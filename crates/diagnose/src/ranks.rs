@@ -186,6 +186,17 @@ fn left_out<'a>(parts: &'a [Part<'a>]) -> Option<(usize, Trip, &'a Part<'a>)> {
     })
 }
 
+/// What each rank of a run in which nothing was found has left.
+pub fn roles(parts: &[Part], report: &Report, lang: Lang) -> Vec<RankSummary> {
+    let mut found: Vec<RankSummary> = parts
+        .iter()
+        .filter(|part| part.info.world_size > 1)
+        .map(|part| summary(part, u32::MAX, report, lang))
+        .collect();
+    found.sort_by_key(|summary| (summary.role != Role::Lost, summary.rank));
+    found
+}
+
 fn summary(part: &Part, origin: u32, report: &Report, lang: Lang) -> RankSummary {
     let rank = part.rank();
     let steps = part.steps.len();
@@ -207,6 +218,14 @@ fn summary(part: &Part, origin: u32, report: &Report, lang: Lang) -> RankSummary
                 lang,
                 "its log stops after {steps} steps: the process was killed, or it goes on",
                 "{steps}개 스텝 뒤에 로그가 끊김: 프로세스가 강제로 종료되었거나 아직 진행 중"
+            ),
+        ),
+        None if part.end.is_some_and(|end| end.deserted.is_some()) => (
+            Role::Victim,
+            say!(
+                lang,
+                "ended after {steps} steps, in a collective to which another rank did not come",
+                "{steps}개 스텝 뒤, 다른 랭크가 오지 않은 집합 통신에서 끝남"
             ),
         ),
         None => (Role::Quiet, say!(lang, "{steps} steps, nothing found", "{steps}개 스텝, 발견된 문제 없음")),

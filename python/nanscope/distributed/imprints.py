@@ -14,14 +14,19 @@ SAMPLED_TENSORS = 16
 SAMPLED_VALUES = 4  # of each of those
 _WRAP = (1 << 64) - 1
 
-Imprint = tuple[int, int, int]
+Imprint = list[int]  # three
 
 
 def imprints(tensors: list[Any]) -> list[Imprint | None]:
     """One for each tensor; `None` for `None` and for what cannot be read. Synchronises a device."""
     there = [t.detach() for t in tensors if t is not None]
     found = iter(_core.imprints(there))
-    return [None if t is None else next(found) or _elsewhere(t.detach()) for t in tensors]
+    return [None if t is None else _listed(next(found)) or _elsewhere(t.detach()) for t in tensors]
+
+
+def _listed(found: tuple[int, int, int] | None) -> Imprint | None:
+    """As it comes back from JSON."""
+    return None if found is None else list(found)
 
 
 def _elsewhere(tensor: torch.Tensor) -> Imprint | None:
@@ -43,7 +48,7 @@ def _elsewhere(tensor: torch.Tensor) -> Imprint | None:
     xor, total, weighted = 0, 0, 0
     for one in torch.stack(parts).tolist():  # synchronises
         xor, total, weighted = xor ^ (one[0] & _WRAP), total + one[1], weighted + one[2]
-    return xor, total & _WRAP, weighted & _WRAP
+    return [xor, total & _WRAP, weighted & _WRAP]
 
 
 def samples(tensors: list[Any]) -> list[float]:

@@ -23,15 +23,18 @@ def scene(watcher: Watcher, optimizer: Any, models: list[Any], parallel: Paralle
     events = recorder.tape.events
     inner = {id(m) for model in models for m in model.module.modules()}
     whole = {id(model) for model in models}
-    calls = [(i, e) for i, e in enumerate(events) if e.kind == "module" and e.grad_mode]
+    backwards = [(i, e) for i, e in enumerate(events) if e.kind == "backward"]
+    until = backwards[-1][0] if backwards else len(events)
+    since = backwards[-2][0] if len(backwards) > 1 else 0
+    calls = [(i, e) for i, e in enumerate(events[:until]) if e.kind == "module" and e.grad_mode]
     calls = [(i, e) for i, e in calls if id(e.target) in inner or id(e.target) in whole]
     under = [parallel.is_under(recorder.steps_taken, i) for i, _ in calls]
     last = calls[-1][1] if calls else None
+    final = {id(e.target) for i, e in calls if i >= since}  # what the last backward went through
     # Who sets the flag without `no_sync` is seen by what the last forward has left.
     flagged = bool(models) and not all(getattr(model, "require_forward_param_sync", True) for model in models)
     treatment = phases(events)
     clips = [e for e in events if treatment.get(e.serial) == "clip" or _is_clip(e)]
-    backwards = [e for e in events if e.kind == "backward"]
 
     def line(event: Any) -> dict[str, Any] | None:
         return None if event is None or event.place is None else place(*event.place, base)
@@ -43,10 +46,10 @@ def scene(watcher: Watcher, optimizer: Any, models: list[Any], parallel: Paralle
         "settings": f"{watcher._gradients.settings:016x}",
         "random": f"{_core.digest(torch.default_generator.get_state()) or 0:016x}",
         "unsynced": (under[-1] if under else False) or flagged,
-        "bypassed": last is not None and id(last.target) in inner and len(calls) > 0,
+        "bypassed": bool(final) and final.isdisjoint(whole),
         "local": all(under) if under and any(under) else flagged and len(calls) <= 1,
         "forward": line(last),
-        "backward": line(backwards[-1] if backwards else None),
+        "backward": line(backwards[-1][1] if backwards else None),
         "clip": line(clips[-1] if clips else None),
         "update": None if called is None else place(*called, base),
     }

@@ -423,3 +423,27 @@ def test_a_program_that_goes_on_is_told_once(tmp_path: Path) -> None:
     ran = watched(tmp_path, FAULTS["another learning rate"].program, options=("--on-trip", "skip"))
     assert (ran.status, ran.found["run"]["steps"]) == (1, 8), (ran.out, ran.err)
     assert ran.found["causes"][0]["id"] == "rank-divergence"
+
+
+def test_a_bit_that_flips_in_one_process(tmp_path: Path) -> None:
+    """The gradient is as it should be when the step is run again, but for one element."""
+    code = """
+        import torch
+        torch.manual_seed(0)
+        weight = torch.nn.Parameter(torch.randn(8, 16))
+        opt = torch.optim.SGD([weight], lr=0.1)
+        for step in range(4):
+            opt.zero_grad()
+            (weight * torch.full((8, 16), 1.5)).sum().backward()
+            if step == 2:
+                weight.grad.numpy().view("int32")[5, 3] ^= 1 << 30
+            opt.step()
+    """
+    ran = watched(tmp_path, code)
+    assert ran.status == 1, ran.err
+    cause, origin = ran.found["causes"][0], ran.found["origin"]
+    assert (cause["id"], cause["confidence"], ran.found["trip"]["step"]) == ("memory-corruption", "proved", 2), ran.found
+    assert "[5, 3], in bit 30, one of its exponent: nan instead of 1.5" in cause["evidence"][0]
+    assert (origin["first_index"], origin["tensor"]) == ([5, 3], "weight")
+    again = explained(tmp_path)
+    assert {**again, "run": None} == {**ran.found, "run": None}

@@ -602,6 +602,7 @@ class Watcher:
         if self.diagnosing:
             return False
         self._trips += 1
+        alike = self.peers is None or not comm.ranks()  # alone, or all ranks have tripped here: the update may be left out
         if self._trips <= self.left or self.on_trip in ("stop", "heal"):
             self.diagnosing = True
             popped = self.recorder.enter()
@@ -614,8 +615,8 @@ class Watcher:
                         f"{event.kind} {getattr(event.target, '__name__', type(event.target).__name__)}"
                         for event in trip.tape.events if event.kind != "function"
                     ]  # fmt: skip
-                    each = self.run_folder.seconds() / max(self.clock.completed(), 1)
-                    trip.together = self.peers.meet(trip.step, calls, each)
+                    decided = self.peers.meet(trip.step, calls, self._step_seconds())
+                    trip.together, alike = decided.together, decided.all
                 if self.errand is not None:
                     self.errand.tripped(self, trip)
                 else:
@@ -626,10 +627,18 @@ class Watcher:
         else:
             self.run_folder.trip(trip.plain())
             self.undiagnosed += 1
+            if self.peers is not None and not alike and self.on_trip == "skip" and trip.apart is None:
+                alike = self.peers.meet(trip.step, [], self._step_seconds()).all
         if self.on_trip == "stop" or (self.on_trip == "heal" and not self._heal()):
             self.stopped = True
             raise Stop
-        return self.on_trip in ("skip", "heal")
+        if self.on_trip == "skip" and not alike:
+            self.warn(f"step {trip.step}: the update was made, since other ranks made it; left out on one rank, ranks come apart")
+        return self.on_trip in ("skip", "heal") and alike
+
+    def _step_seconds(self) -> float:
+        """How long a step has taken so far."""
+        return self.run_folder.seconds() / max(self.clock.completed(), 1)
 
     def _heal(self) -> bool:
         """Makes the best proved fix in memory; the run ends where there is none."""

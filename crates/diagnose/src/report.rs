@@ -54,6 +54,7 @@ pub fn report(
     } else {
         report.origin =
             over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip)).or_else(|| apart_origin(trip));
+        report.origin = report.origin.or_else(|| single_origin(ledger, trip));
     }
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
@@ -113,6 +114,32 @@ fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
         of: first.of,
         first_index: first.first_index.clone(),
         tensor: None,
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
+/// The element that changed with nobody writing it.
+fn single_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let single = ledger.single.as_ref()?;
+    Some(Origin {
+        phase: Phase::Backward,
+        rank: trip.rank,
+        step: trip.step,
+        kind: trip.kind.clone(),
+        dtype: Some(single.dtype.clone()),
+        bad: 1,
+        of: single.of,
+        first_index: Some(single.index.clone()),
+        tensor: trip.name.clone(),
+        op: None,
+        entry: None,
+        node: None,
+        place: None,
+        module: None,
+        device: None,
         inputs: vec![],
         outputs: vec![],
         reference: None,

@@ -96,7 +96,7 @@ def hit(folder: Path, seed: int) -> Hit:
     way, rank = WAYS[seed % len(WAYS)], chance.randrange(2)
     around = seed % 2 == 1
     bad = chance.randrange(20, 120) if around else -1
-    after, delay = (bad - bad % 10, chance.random() * 0.8) if around else (chance.randrange(0, 200), chance.random() * 0.05)
+    after, delay = (bad - bad % 10, chance.random() * 0.4) if around else (chance.randrange(0, 200), chance.random() * 0.05)
     limits()
     running = Running(folder, PROGRAM, bad)
     # The moment of a trip may come before the step is printed.

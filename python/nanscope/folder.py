@@ -66,6 +66,11 @@ class Folder:
         if self.log is not None:
             self.log.step(step, watch_nanos, loss, norm, largest, scale, lr, skipped)
 
+    def flush(self) -> None:
+        """What other ranks may want to read of this one, should it be ended, is in the file now."""
+        if self.log is not None:
+            self.log.flush()
+
     def _write(self, write: Callable[[str], None], text: str) -> None:
         """A disk that is full, or a folder that is gone, costs a record and never the program."""
         try:

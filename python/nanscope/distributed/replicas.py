@@ -127,6 +127,7 @@ class Replicas:
             },
         }  # fmt: skip
         self._writes[number] = writes
+        watcher.run_folder.flush()
         peers.post(name(number, step, peers.rank), post)
         self._open[number, step] = post
         written = self._written.setdefault(number, [])

@@ -96,7 +96,9 @@ def hit(folder: Path, seed: int) -> Hit:
     way, rank = WAYS[seed % len(WAYS)], chance.randrange(2)
     around = seed % 2 == 1
     bad = chance.randrange(20, 120) if around else -1
-    after, delay = (bad - bad % 10, chance.random() * 0.4) if around else (chance.randrange(0, 200), chance.random() * 0.05)
+    after, delay = (
+        (bad - bad % 10, chance.random() * 0.4) if around else (chance.randrange(0, 200), chance.random() * 0.05)
+    )
     limits()
     running = Running(folder, PROGRAM, bad)
     # The moment of a trip may come before the step is printed.
@@ -124,7 +126,11 @@ def hit(folder: Path, seed: int) -> Hit:
     try:
         report = explained(folder)
         left = [pid for pid in pids.values() if os.path.exists(f"/proc/{pid}/cwd")]
-        if not left and report["run"]["steps"] and (report["verdict"] != "finite" or report.get("ranks") or report["warnings"]):
+        if (
+            not left
+            and report["run"]["steps"]
+            and (report["verdict"] != "finite" or report.get("ranks") or report["warnings"])
+        ):
             told = ", ".join(f"{r['rank']} {r['role']}" for r in report.get("ranks", []))
             return Hit(seed, way, rank, moment, seconds, f"{report['verdict']} ({told})", None)
         problem = f"left behind: {left}" if left else f"the report says nothing: {report}"

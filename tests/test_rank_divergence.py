@@ -442,7 +442,9 @@ def test_a_bit_that_flips_in_one_process(tmp_path: Path) -> None:
     ran = watched(tmp_path, code)
     assert ran.status == 1, ran.err
     cause, origin = ran.found["causes"][0], ran.found["origin"]
-    assert (cause["id"], cause["confidence"], ran.found["trip"]["step"]) == ("memory-corruption", "proved", 2), ran.found
+    assert (cause["id"], cause["confidence"], ran.found["trip"]["step"]) == ("memory-corruption", "proved", 2), (
+        ran.found
+    )
     assert "[5, 3], in bit 30, one of its exponent: nan instead of 1.5" in cause["evidence"][0]
     assert (origin["first_index"], origin["tensor"]) == ([5, 3], "weight")
     again = explained(tmp_path)

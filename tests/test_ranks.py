@@ -266,7 +266,7 @@ def test_tensors_are_swapped_under_watch(tmp_path: Path) -> None:
 
 
 def test_ranks_leave_the_same_updates_out(tmp_path: Path) -> None:
-    """A bad gradient reaches all ranks, and all leave its update out; a bad buffer is of one rank, which then leaves nothing out."""
+    """A bad gradient reaches all ranks, and all leave its update out; a bad buffer is of one rank, which leaves nothing out."""
     code = program("""
         def each_his_own(rank, port):
             os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")

@@ -39,6 +39,7 @@ __all__ = [
     "digest",
     "drift",
     "fixed",
+    "imprints",
     "locale",
     "look",
     "main",
@@ -48,6 +49,7 @@ __all__ = [
     "plan",
     "render",
     "scan",
+    "single",
     "steps",
     "write_report",
 ]
@@ -150,6 +152,10 @@ class Calm:
         """
         Steps of `optimizer` are calm from now on while its settings have this fingerprint.
         """
+    def look_at(self, /, step: SupportsIndex | None) -> None:
+        """
+        The first step from `step` on is handed to Python, calm or not; None for none. It stays until it is set anew.
+        """
     @property
     def loss(self, /) -> float | None:
         """
@@ -208,8 +214,9 @@ class Command:
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-    None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the
+    number of steps from one comparison of recomputation and forward to the next, 0 for one only, None for none; `check_ranks`
+    that between two comparisons of ranks, None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...
@@ -217,6 +224,8 @@ class Command:
     def budget(self, /) -> int: ...
     @property
     def check(self, /) -> int | None: ...
+    @property
+    def check_ranks(self, /) -> int | None: ...
     @property
     def color(self, /) -> str: ...
     @property
@@ -473,6 +482,10 @@ class Log:
     def failure(self, /) -> str | None:
         """
         Message of the write that failed; None while all went well.
+        """
+    def flush(self, /) -> None:
+        """
+        Writes the steps that wait for a later record; a disk that refuses them counts them in `dropped`.
         """
     def ledger(self, /, json: str) -> None:
         """
@@ -1070,6 +1083,14 @@ def fixed(folder: str, number: SupportsIndex, lang: str) -> tuple[list[tuple[str
     Raises `ValueError` when there is no such fix, when it has no diff, or when a file has changed since the run.
     """
 
+def imprints(tensors: SupportsGetItem[int, Any]) -> list[tuple[int, int, int] | None]:
+    """
+    The imprint of each tensor, read in row-major order: tensors of one type and shape that hold the same bits share it. None
+    for one that cannot be read in place, or is a lazy conjugate or negation.
+
+    Raises RuntimeError when torch has not been imported.
+    """
+
 def locale() -> str:
     """
     The language that the environment asks for: `"en"` or `"ko"`.
@@ -1134,6 +1155,16 @@ def scan(tensors: list) -> Pass:
 
     Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch
     has not been imported; never for what a tensor does, which is listed in `Pass.unread`.
+    """
+
+def single(
+    one: tuple[SupportsIndex, SupportsIndex, SupportsIndex],
+    other: tuple[SupportsIndex, SupportsIndex, SupportsIndex],
+    elements: SupportsIndex,
+) -> tuple[int, int] | None:
+    """
+    `(row-major index, bits that differ)` of the single element in which two tensors of `elements` elements differ, told from
+    their imprints; None where they are equal or differ in more.
     """
 
 def steps(path: str | PathLike[str]) -> list[tuple[int, int, float | None, float | None, bool]]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nanscope import _core
 from nanscope.distributed.imprints import imprints
+from nanscope.distributed.imprints import single as only
 from nanscope.outcomes import Diagnosed, Outcomes
 from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
@@ -220,7 +220,7 @@ def single_element(trip: Trip, player: Player, names: Names) -> dict[str, Any] |
     parameter, mine, other, gradient = unlike[0]
     seen = parameter.grad
     assert seen is not None and gradient is not None
-    found = None if not mine or not other else _core.single(tuple(mine), tuple(other), seen.numel())
+    found = None if not mine or not other else only(mine, other, seen.numel())
     if found is None:
         return None
     position, bits = found

@@ -602,7 +602,9 @@ class Watcher:
         if self.diagnosing:
             return False
         self._trips += 1
-        alike = self.peers is None or not comm.ranks()  # alone, or all ranks have tripped here: the update may be left out
+        alike = (
+            self.peers is None or not comm.ranks()
+        )  # alone, or all ranks have tripped here: the update may be left out
         if self._trips <= self.left or self.on_trip in ("stop", "heal"):
             self.diagnosing = True
             popped = self.recorder.enter()
@@ -633,7 +635,9 @@ class Watcher:
             self.stopped = True
             raise Stop
         if self.on_trip == "skip" and not alike:
-            self.warn(f"step {trip.step}: the update was made, since other ranks made it; left out on one rank, ranks come apart")
+            self.warn(
+                f"step {trip.step}: the update was made, since other ranks made it; left out on one rank, ranks come apart"
+            )
         return self.on_trip in ("skip", "heal") and alike
 
     def _step_seconds(self) -> float:

@@ -27,7 +27,11 @@ def deserted(error: BaseException | None, base: str) -> dict[str, Any] | None:
 
 def _is_one(error: BaseException) -> bool:
     home: Any = torch.distributed
-    kinds = tuple(getattr(home, name) for name in ("DistBackendError", "DistNetworkError", "DistStoreError") if hasattr(home, name))
+    kinds = tuple(
+        getattr(home, name)
+        for name in ("DistBackendError", "DistNetworkError", "DistStoreError")
+        if hasattr(home, name)
+    )
     return isinstance(error, kinds) or (isinstance(error, RuntimeError) and any(text in str(error) for text in _GLOO))
 
 

@@ -45,10 +45,15 @@ def _elsewhere(tensor: torch.Tensor) -> Imprint | None:
         # In torch since 2.9; without it a single element that differs is not named.
         xor = torch.hash_tensor(wide).view(torch.int64) if hasattr(torch, "hash_tensor") else wide.new_zeros(())
         parts.append(torch.stack([xor.reshape(()), wide.sum(), (wide * place).sum()]))
-    xor, total, weighted = 0, 0, 0
-    for one in torch.stack(parts).tolist():  # synchronises
-        xor, total, weighted = xor ^ (one[0] & _WRAP), total + one[1], weighted + one[2]
-    return [xor, total & _WRAP, weighted & _WRAP]
+    whole = [0, 0, 0]
+    for bits, total, weighted in torch.stack(parts).tolist():  # synchronises
+        whole = [whole[0] ^ (bits & _WRAP), whole[1] + total, whole[2] + weighted]
+    return [number & _WRAP for number in whole]
+
+
+def single(one: Imprint, other: Imprint, elements: int) -> tuple[int, int] | None:
+    """`(row-major index, bits)` of the only element in which two tensors differ; `None` where it is not only one."""
+    return _core.single((one[0], one[1], one[2]), (other[0], other[1], other[2]), elements)
 
 
 def samples(tensors: list[Any]) -> list[float]:

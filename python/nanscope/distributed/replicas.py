@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nanscope import _core
 from nanscope.capture.parallel import Parallel
 from nanscope.capture.recorder import storage_id
-from nanscope.distributed.imprints import imprints, samples
+from nanscope.distributed.imprints import imprints, samples, single
 from nanscope.distributed.scene import scene
 from nanscope.replay.names import Names
 from nanscope.trip import Trip
@@ -232,7 +231,7 @@ class Replicas:
         tensor = tensors.get(keys[0])
         one, other = (posts[i][kind].get(keys[0]) for i in ((odd, odd - 1) if odd else (0, 1)))
         if tensor is not None and one and other and sum(map(len, unlike.values())) == 1:
-            found = _core.single(tuple(one), tuple(other), tensor.numel())
+            found = single(one, other, tensor.numel())
             if found is not None:
                 index = [int(i) for i in torch.unravel_index(torch.tensor(found[0]), tensor.shape)]
                 apart["single"] = {
@@ -344,7 +343,9 @@ def factors(posts: list[Post]) -> list[float]:
     first = posts[0]["sample"]
     found = []
     for post in posts:
-        pairs = [(a, b) for a, b in zip(first, post["sample"], strict=False) if a and math.isfinite(a) and math.isfinite(b)]
+        pairs = [
+            (a, b) for a, b in zip(first, post["sample"], strict=False) if a and math.isfinite(a) and math.isfinite(b)
+        ]
         if len(pairs) < FACTOR_VALUES or len(first) != len(post["sample"]):
             return []
         ratios = sorted(b / a for a, b in pairs)

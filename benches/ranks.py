@@ -46,9 +46,7 @@ def rank_main(rank: int, port: int, folder: str, rounds: int, steps: int, made: 
             if not watch:
                 plain.append(timed(step, steps))
                 continue
-            watcher = Watcher(
-                script="bench", argv=[], out=f"{folder}/{number}", check_ranks=EVERY, part=(rank, 2, os.getcwd())
-            )
+            watcher = Watcher(script="bench", argv=[], out=f"{folder}/{number}", part=(rank, 2, os.getcwd()))
             watcher.start()
             for _ in range(SETTLING_STEPS):
                 step()
@@ -100,10 +98,11 @@ def main() -> None:
     arguments.add_argument(
         "--steps", type=int, default=EVERY, help="of a block; with fewer than 100 no late comparison"
     )
+    arguments.add_argument("--model", choices=MODELS, action="append", help="one of them only")
     arguments.add_argument("--json")
     options = arguments.parse_args()
     figures = {}
-    for name in MODELS:
+    for name in options.model or MODELS:
         with tempfile.TemporaryDirectory() as folder:
             with socket.socket() as s:
                 s.bind(("127.0.0.1", 0))

@@ -19,7 +19,7 @@ def watch(
     out: str | None = None,
     diagnose_first: int = 1,
     check: int | None = 0,
-    check_ranks: int | None = 100,
+    check_ranks: int | None = 0,
     budget: float = 60.0,
     quiet: bool = False,
     lang: Lang | None = None,
@@ -30,9 +30,9 @@ def watch(
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
     folder (a new one below `nanscope-runs/` by default). `check` is the number of steps from one comparison of
     recomputation under gradient checkpointing with the forward pass to the next; 0 compares one early step only, `None`
-    none; `check_ranks` is that from one comparison between ranks to the next, `None` for none. `budget` is the number of
-    seconds that experiments on the failing step may take; 0 makes none. `quiet` prints nothing. `lang` is the language of
-    the report, that of the locale by default.
+    none; `check_ranks` is that from one comparison between ranks to the next, 0 as often as it costs little, `None` for
+    none. `budget` is the number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
+    nothing. `lang` is the language of the report, that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
 
@@ -68,7 +68,7 @@ class Scope:
             raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
         if check is not None and check < 0:
             raise ValueError(f"check: expected a number of steps or None, got {check!r}")
-        if check_ranks is not None and check_ranks < 1:
+        if check_ranks is not None and check_ranks < 0:
             raise ValueError(f"check_ranks: expected a number of steps or None, got {check_ranks!r}")
         if not budget >= 0:
             raise ValueError(f"budget: expected a number of seconds, got {budget!r}")

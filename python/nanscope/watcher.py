@@ -68,7 +68,7 @@ class Watcher:
         again: Again | None = None,
         errand: Errand | None = None,
         check: int | None = 0,
-        check_ranks: int | None = 100,
+        check_ranks: int | None = 0,
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:

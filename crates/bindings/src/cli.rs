@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
 /// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the
 /// number of steps from one comparison of recomputation and forward to the next, 0 for one only, None for none; `check_ranks`
-/// that between two comparisons of ranks, None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+/// that between two comparisons of ranks, 0 to leave it to what they cost, None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
     kind: &'static str,

@@ -85,7 +85,7 @@ pub(crate) struct RunArgs {
     pub(crate) diagnose_first: u32,
     /// What is compared in which steps: checkpointed blocks with what they compute when they are run again, once in an early
     /// step (default), in every step with `recompute`, in every Nth with `recompute=N`; parameters and gradients of ranks in
-    /// every Nth step with `ranks=N` (default 100, and the first few); nothing with `none`. May be given more than once
+    /// every Nth step with `ranks=N` (by default in the first few, then every 100th or less often); nothing with `none`. May be given more than once
     #[arg(long, value_name = "WHAT", value_parser = Check::parse, value_delimiter = ',')]
     pub(crate) check: Vec<Check>,
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none

@@ -41,13 +41,14 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    /// As it is written: `once`, `recompute`, `recompute=N`, `ranks=N`, `none`.
+    /// As it is written: `once`, `recompute`, `recompute=N`, `ranks`, `ranks=N`, `none`.
     pub(crate) fn parse(text: &str) -> Result<Check, String> {
         let wrong = || format!("expected once, recompute, recompute=N, ranks=N or none, got {text}");
         match text.split_once('=') {
             None if text == "once" => Ok(Check::Once),
             None if text == "none" => Ok(Check::None),
             None if text == "recompute" => Ok(Check::Recompute(1)),
+            None if text == "ranks" => Ok(Check::Ranks(0)),
             Some((what, steps)) => match (what, steps.parse()) {
                 ("recompute", Ok(steps)) if steps > 0 => Ok(Check::Recompute(steps)),
                 ("ranks", Ok(steps)) if steps > 0 => Ok(Check::Ranks(steps)),
@@ -63,18 +64,16 @@ impl Check {
 pub struct Checks {
     /// Steps from one comparison of recomputation and forward to the next; 0 for one only.
     pub recompute: Option<u32>,
-    /// Steps from one comparison between ranks to the next; the first few steps are compared anyway.
+    /// Steps from one comparison between ranks to the next; the first few steps are compared anyway. 0 leaves it to what a
+    /// comparison costs.
     pub ranks: Option<u32>,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Checks { recompute: Some(0), ranks: Some(RANKS_EVERY) }
+        Checks { recompute: Some(0), ranks: Some(0) }
     }
 }
-
-/// Steps between two comparisons of ranks: one pass over the parameters is worth less than a percent of so many steps.
-const RANKS_EVERY: u32 = 100;
 
 impl Checks {
     /// What `words` ask for; of two that contradict each other the last holds.

@@ -45,10 +45,11 @@ fn a_module_keeps_its_own_arguments() {
 #[test]
 fn what_is_compared_and_how_often() {
     let checks = |words: &[&str]| run(&[&["run"], words, &["t.py"]].concat()).checks;
-    assert_eq!(checks(&[]), Checks { recompute: Some(0), ranks: Some(100) });
+    assert_eq!(checks(&[]), Checks { recompute: Some(0), ranks: Some(0) });
     assert_eq!(checks(&["--check=recompute"]).recompute, Some(1));
     assert_eq!(checks(&["--check=recompute=50", "--check", "ranks=7"]), Checks { recompute: Some(50), ranks: Some(7) });
     assert_eq!(checks(&["--check=none"]), Checks { recompute: None, ranks: None });
+    assert_eq!(checks(&["--check=none,ranks"]), Checks { recompute: None, ranks: Some(0) });
     assert_eq!(checks(&["--check=none,ranks=3"]), Checks { recompute: None, ranks: Some(3) });
 }
 

@@ -37,20 +37,43 @@ fn fold<T: Copy + Into<u64>>(view: &View) -> Imprint {
     let mut before = 0u64;
     view.blocks::<T>(Order::Logical, |numbers| {
         for block in numbers.chunks(BLOCK) {
-            let (mut xor, mut sum, mut weighted) = (0u64, 0u64, 0u64);
-            for (position, &bits) in (1u64..).zip(block) {
-                let bits: u64 = bits.into();
-                xor ^= bits;
-                sum = sum.wrapping_add(bits);
-                weighted = weighted.wrapping_add(bits.wrapping_mul(position));
-            }
-            found.xor ^= xor;
-            found.sum = found.sum.wrapping_add(sum);
-            found.weighted = found.weighted.wrapping_add(weighted).wrapping_add(sum.wrapping_mul(before));
+            let one = of_block(block);
+            found.xor ^= one.xor;
+            found.sum = found.sum.wrapping_add(one.sum);
+            found.weighted = found.weighted.wrapping_add(one.weighted).wrapping_add(one.sum.wrapping_mul(before));
             before += block.len() as u64;
         }
         ControlFlow::Continue(())
     });
+    found
+}
+
+/// The imprint of one block.
+fn of_block<T: Copy + Into<u64>>(block: &[T]) -> Imprint {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as was just seen.
+        return unsafe { of_block_avx2(block) };
+    }
+    plain_block(block)
+}
+
+/// The same code, for the compiler to vectorize with wider registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn of_block_avx2<T: Copy + Into<u64>>(block: &[T]) -> Imprint {
+    plain_block(block)
+}
+
+#[inline(always)]
+fn plain_block<T: Copy + Into<u64>>(block: &[T]) -> Imprint {
+    let mut found = Imprint::default();
+    for (position, &bits) in (1u64..).zip(block) {
+        let bits: u64 = bits.into();
+        found.xor ^= bits;
+        found.sum = found.sum.wrapping_add(bits);
+        found.weighted = found.weighted.wrapping_add(bits.wrapping_mul(position));
+    }
     found
 }
 

@@ -48,5 +48,5 @@ def check(recompute: int | None, ranks: int | None) -> str:
     if recompute is not None:
         words.append("once" if recompute == 0 else f"recompute={recompute}")
     if ranks is not None:
-        words.append(f"ranks={ranks}")
+        words.append("ranks" if ranks == 0 else f"ranks={ranks}")
     return ",".join(words)

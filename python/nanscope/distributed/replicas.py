@@ -10,6 +10,7 @@ equal-O-S-rank-R   what rank R has before step S of optimizer O
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +25,8 @@ from nanscope.trip import Trip
 if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
+EVERY = 100  # steps from one comparison to the next, where nobody says
+COST = 0.01  # of the time of the steps between, at most; otherwise comparisons are rarer
 EARLY_STEPS = 4  # compared one by one
 KEPT_POSTS = 3  # of this rank, in the run folder
 LATE_STEPS = 2  # steps for which a rank that has not posted is looked for
@@ -37,10 +40,15 @@ KINDS = ("gradients", "parameters", "buffers")
 
 
 class Replicas:
-    """`every`: steps from one comparison to the next, `None` for none. `at` is the next step that has something to do."""
+    """`every`: steps from one comparison to the next, 0 for as often as it costs little, `None` for none. `at` is the next step
+    that has something to do."""
 
     def __init__(self, every: int | None, parallel: Parallel) -> None:
-        self.every = every
+        self.every = every or EVERY
+        self._stride = (
+            None if every else 1
+        )  # times `every`, a power of two that the first rank chooses; `None`: always 1
+        self._seconds = 0.0  # of the last post
         self.parallel = parallel
         self.at: int | None = None if every is None else 0
         self._open: dict[tuple[int, int], Post] = {}  # posts of this rank that were not compared, by optimizer and step
@@ -88,8 +96,8 @@ class Replicas:
                 hand.known = False
 
     def _is_due(self, step: int) -> bool:
-        assert self.every is not None
-        return step < EARLY_STEPS or step % self.every == 0 or (step < self.every and step & (step - 1) == 0)
+        every = self.every * (self._stride or 1)
+        return step < EARLY_STEPS or step % every == 0 or (step < self.every and step & (step - 1) == 0)
 
     def _next(self, step: int) -> int:
         later = step + 1
@@ -102,6 +110,7 @@ class Replicas:
     def _post(self, watcher: Watcher, optimizer: Any, number: int, step: int, norm: float) -> None:
         peers = watcher.peers
         assert peers is not None
+        start = time.perf_counter()
         what = replicated(optimizer, self.parallel)
         if what is None:
             return
@@ -119,7 +128,7 @@ class Replicas:
             "gradients": dict(zip(what.parameters, imprints(gradients), strict=True)),
             "buffers": dict(zip(buffers, imprints(list(buffers.values())), strict=True)),
             "sizes": {name: p.numel() for name, p in what.parameters.items()},
-            "sample": samples(gradients),
+            "sample": samples(gradients), "stride": self._fitting(watcher._step_seconds()),
             "about": {
                 "loss": watcher.calm.loss, "norm": norm, "writes": writes - self._writes.get(number, writes),
                 **scene(watcher, optimizer, what.models, self.parallel),
@@ -133,6 +142,14 @@ class Replicas:
         written.append(step)
         while len(written) > KEPT_POSTS:
             peers.withdraw(name(number, written.pop(0), peers.rank))
+        self._seconds = time.perf_counter() - start
+
+    def _fitting(self, step_seconds: float) -> int:
+        """The least power of two of `every` steps in which a post costs little enough."""
+        stride = 1
+        while self._seconds > COST * stride * self.every * step_seconds and stride < 1 << 20:
+            stride *= 2
+        return stride
 
     # ---- comparison
 
@@ -150,6 +167,10 @@ class Replicas:
         if not others:
             return None
         posts = sorted([mine, *others], key=lambda post: int(post["rank"]))
+        if self._stride is not None:
+            self._stride = posts[0][
+                "stride"
+            ]  # a rank that has missed it compares at fewer or more steps, of which some are common
         if mine["mode"] == "hand":
             if any(post["mode"] != "hand" for post in posts) or len(others) < len(wanted):
                 return None

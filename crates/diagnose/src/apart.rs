@@ -79,7 +79,11 @@ pub(crate) fn place(apart: &Apart) -> Option<&Place> {
     match reason(apart)? {
         ApartReason::Bypassed | ApartReason::NoSync => rank.forward.as_ref().or(rank.backward.as_ref()),
         ApartReason::NotReduced => rank.backward.as_ref(),
-        ApartReason::Scaled => rank.clip.as_ref().or(rank.update.as_ref()),
+        // On a rank that took the branch: the others have no such line.
+        ApartReason::Scaled => {
+            let scaled = || apart.ranks.iter().find_map(|rank| rank.clip.as_ref());
+            rank.clip.as_ref().or_else(scaled).or(rank.update.as_ref())
+        }
         ApartReason::LeftOut => {
             let made = apart.ranks.iter().find(|rank| !rank.skipped);
             made.and_then(|rank| rank.update.as_ref())

@@ -87,7 +87,7 @@ def serve(pipe: Any, options: argparse.Namespace, watch: bool) -> None:
     with contextlib.ExitStack() as stack:
         if watch:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            stack.enter_context(nanscope.watch(out=f"{folder}/run", check=EVERY))
+            stack.enter_context(nanscope.watch(out=f"{folder}/run", check=f"recompute={EVERY}"))
         while (count := pipe.recv()) is not None:
             pipe.send(run.steps(count))
     pipe.send(spent)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nanscope.distributed.peers import Peers
+from nanscope.distributed.peers import Decision, Peers
 from tests.launch import Result, command, explained, forked, line_of, placed, plain, watched
 
 DDP = """
@@ -265,23 +265,56 @@ def test_tensors_are_swapped_under_watch(tmp_path: Path) -> None:
     assert (ran.status, ran.found["verdict"], ran.found["run"]["steps"]) == (0, "finite", 2), ran.err
 
 
+def test_ranks_leave_the_same_updates_out(tmp_path: Path) -> None:
+    """A bad gradient reaches all ranks, and all leave its update out; a bad buffer is of one rank, which leaves nothing out."""
+    code = program("""
+        def each_his_own(rank, port):
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
+            dist.init_process_group("gloo", rank=rank, world_size=2)
+            torch.set_num_threads(1)
+            torch.manual_seed(0)
+            inner = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
+            net = DistributedDataParallel(inner, broadcast_buffers=False)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)
+            for step in range(12):
+                x = torch.rand(4, 3, generator=torch.Generator().manual_seed(10 * rank + step)) + 0.1
+                if rank == 1 and step in (2, 7):
+                    x[2, 1] = -1
+                if (rank, step) == (1, 4):
+                    inner[1].running_mean[0] = float("nan")
+                loss = net(x.log()).square().mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            print([p.sum().item().hex() for p in net.parameters()], flush=True)
+        if __name__ == "__main__":
+            mp.start_processes(each_his_own, (port(),), 2, start_method="fork")
+    """)
+    ran = watched(tmp_path, code, options=("--on-trip", "skip"))
+    first, second = ran.out.splitlines()[:2]
+    assert first == second and "nan" not in first, ran.out + ran.err
+    assert ran.found["origin"]["rank"] == 1
+
+
 # ---- meeting
 
 
 def test_ranks_that_trip_in_the_same_step_agree(tmp_path: Path) -> None:
     found = meeting(tmp_path, {0: ["module", "backward"], 1: ["module", "backward"]})
-    assert found == {0: True, 1: True}
+    assert found == {0: Decision(True, True), 1: Decision(True, True)}
 
 
 def test_ranks_that_would_run_different_calls_do_not_go_together(tmp_path: Path) -> None:
-    assert meeting(tmp_path, {0: ["module"], 1: ["module", "backward"]}) == {0: False, 1: False}
+    assert meeting(tmp_path, {0: ["module"], 1: ["module", "backward"]}) == {
+        0: Decision(False, True), 1: Decision(False, True),
+    }  # fmt: skip
 
 
 def test_a_rank_that_comes_too_late_obeys_what_was_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nanscope.distributed.peers.MEET_SECONDS", 0.05)
     first, second = Peers(str(tmp_path), 0, 2), Peers(str(tmp_path), 1, 2)
-    assert not first.meet(3, ["module"], 0.0)
-    assert not second.meet(3, ["module"], 0.0)
+    assert first.meet(3, ["module"], 0.0) == Decision(False, False)
+    assert second.meet(3, ["module"], 0.0) == Decision(False, False)
     assert (first.others_tripped(), second.others_tripped()) == ([1], [0])
 
 
@@ -298,11 +331,11 @@ def test_leaving_does_not_wait_for_a_dead_rank(tmp_path: Path) -> None:
     assert time.monotonic() - start < 5.0
 
 
-def meeting(folder: Path, calls: dict[int, list[str]]) -> dict[int, bool]:
+def meeting(folder: Path, calls: dict[int, list[str]]) -> dict[int, Decision]:
     """What each rank is told, two of them meeting at step 5."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def meet(rank: int) -> bool:
+    def meet(rank: int) -> Decision:
         return Peers(str(folder), rank, len(calls)).meet(5, calls[rank], 0.0)
 
     with ThreadPoolExecutor(len(calls)) as pool:

@@ -13,6 +13,7 @@ __all__ = [
     "Aside",
     "Backward",
     "Calm",
+    "Checks",
     "Clock",
     "Command",
     "Event",
@@ -42,6 +43,7 @@ __all__ = [
     "digest",
     "drift",
     "fixed",
+    "imprints",
     "locale",
     "look",
     "main",
@@ -51,6 +53,7 @@ __all__ = [
     "plan",
     "render",
     "scan",
+    "single",
     "steps",
     "write_report",
 ]
@@ -153,6 +156,10 @@ class Calm:
         """
         Steps of `optimizer` are calm from now on while its settings have this fingerprint.
         """
+    def look_at(self, /, step: SupportsIndex | None) -> None:
+        """
+        The first step from `step` on is handed to Python, calm or not; None for none. It stays until it is set anew.
+        """
     @property
     def loss(self, /) -> float | None:
         """
@@ -177,6 +184,24 @@ class Calm:
         """
         Where the records of steps go; None once it is closed.
         """
+
+@final
+class Checks:
+    """
+    In which steps things that must agree are compared: steps from one comparison to the next, None for never.
+
+    `recompute` is 0 for one comparison only; `ranks` is 0 where it is left to what a comparison costs. Raises `ValueError` for
+    a text that is not as `--check` takes it: words separated by commas.
+    """
+    def __new__(cls, /, text: str) -> Checks: ...
+    @property
+    def attention(self, /) -> int | None: ...
+    @property
+    def ranks(self, /) -> int | None: ...
+    @property
+    def recompute(self, /) -> int | None: ...
+    @property
+    def repeat(self, /) -> int | None: ...
 
 @final
 class Clock:
@@ -211,17 +236,17 @@ class Command:
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-    None for none, `check_attention` that from one comparison of kernels of attention with their formula to the next. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`, `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is what is compared, as
+    `Checks` reads it. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`,
+    `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix.
+    It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...
     @property
     def budget(self, /) -> int: ...
     @property
-    def check(self, /) -> int | None: ...
-    @property
-    def check_attention(self, /) -> int | None: ...
+    def check(self, /) -> str: ...
     @property
     def color(self, /) -> str: ...
     @property
@@ -488,6 +513,10 @@ class Log:
     def failure(self, /) -> str | None:
         """
         Message of the write that failed; None while all went well.
+        """
+    def flush(self, /) -> None:
+        """
+        Writes the steps that wait for a later record; a disk that refuses them counts them in `dropped`.
         """
     def ledger(self, /, json: str) -> None:
         """
@@ -1106,6 +1135,14 @@ def fixed(folder: str, number: SupportsIndex, lang: str) -> tuple[list[tuple[str
     Raises `ValueError` when there is no such fix, when it has no diff, or when a file has changed since the run.
     """
 
+def imprints(tensors: SupportsGetItem[int, Any]) -> list[tuple[int, int, int] | None]:
+    """
+    The imprint of each tensor, read in row-major order: tensors of one type and shape that hold the same bits share it. None
+    for one that cannot be read in place, or is a lazy conjugate or negation.
+
+    Raises RuntimeError when torch has not been imported.
+    """
+
 def locale() -> str:
     """
     The language that the environment asks for: `"en"` or `"ko"`.
@@ -1171,6 +1208,16 @@ def scan(tensors: list) -> Pass:
 
     Torch functions may be intercepted by a mode or subclass: call with those disabled. Raises RuntimeError when torch
     has not been imported; never for what a tensor does, which is listed in `Pass.unread`.
+    """
+
+def single(
+    one: tuple[SupportsIndex, SupportsIndex, SupportsIndex],
+    other: tuple[SupportsIndex, SupportsIndex, SupportsIndex],
+    elements: SupportsIndex,
+) -> tuple[int, int] | None:
+    """
+    `(row-major index, bits that differ)` of the single element in which two tensors of `elements` elements differ, told from
+    their imprints; None where they are equal or differ in more.
     """
 
 def steps(path: str | PathLike[str]) -> list[tuple[int, int, float | None, float | None, bool]]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from nanscope.distributed.imprints import imprints
+from nanscope.distributed.imprints import single as only
 from nanscope.outcomes import Diagnosed, Outcomes
 from nanscope.replay import births, rerun
 from nanscope.replay.names import Names, variable
@@ -49,7 +51,7 @@ def diagnose(watcher: Watcher, trip: Trip) -> dict[str, Any]:
     made = watcher.recorder.producer(trip.tensor) if trip.tensor is not None else None
     trip.origin = None if made is None else (made.event, made.position)
     ledger = replay(watcher, trip, names)
-    if not ledger["faithful"]:
+    if not ledger["faithful"] and "single" not in ledger:
         ledger = rerun.instead(watcher, trip, ledger)
     watcher.course.monitor.batch(trip.step, watcher.recorder)
     ledger["history"] = watcher.course.history(trip.tape)
@@ -183,6 +185,9 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
         if not same:
             player.problems.append("the replayed loss differs from the recorded one")
         if not reproduced:
+            single = single_element(trip, player, names)
+            if single is not None:
+                ledger["single"] = single
             player.problems.append("the replay did not reproduce the bad value")
         ledger.update(faithful=reproduced and same and not player.problems, events=len(player.events))
         ledger["trip_entry"] = entry
@@ -199,6 +204,33 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
     ledger["operators"] = tracer.operators
     ledger["seconds"] = time.perf_counter() - start
     return ledger
+
+
+def single_element(trip: Trip, player: Player, names: Names) -> dict[str, Any] | None:
+    """The only element in which the gradient that tripped differs from what the replay gives, while every other gradient is
+    equal to the bit: `Single` of the run folder. `None` where that is not so."""
+    if trip.where != "gradient" or trip.tensor is None or not isinstance(trip.tensor.grad, torch.Tensor):
+        return None
+    parameters = [p for p in names.all_parameters() if isinstance(p.grad, torch.Tensor)]
+    again = [player.gradients.get(id(p)) for p in parameters]
+    if any(g is None or g.shape != p.grad.shape for p, g in zip(parameters, again, strict=True)):  # type: ignore[union-attr]
+        return None
+    pairs = list(zip(parameters, imprints([p.grad for p in parameters]), imprints(again), again, strict=True))
+    unlike = [(p, mine, other, g) for p, mine, other, g in pairs if mine != other]
+    if len(unlike) != 1 or unlike[0][0] is not trip.tensor:
+        return None
+    parameter, mine, other, gradient = unlike[0]
+    seen = parameter.grad
+    assert seen is not None and gradient is not None
+    found = None if not mine or not other else only(mine, other, seen.numel())
+    if found is None:
+        return None
+    position, bits = found
+    return {
+        "name": f"the gradient of {trip.name}", "dtype": str(seen.dtype).removeprefix("torch."), "of": seen.numel(),
+        "index": [int(i) for i in torch.unravel_index(torch.tensor(position), seen.shape)], "bits": bits,
+        "was": number(seen.reshape(-1)[position].item()), "right": number(gradient.reshape(-1)[position].item()),
+    }  # fmt: skip
 
 
 def find(trip: Trip, player: Player, tracer: Tracer) -> tuple[int | None, bool]:

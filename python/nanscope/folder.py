@@ -58,12 +58,18 @@ class Folder:
         self.is_part = part is not None
         self.rank: int = self.info["rank"]
         self.warnings: list[str] = []
+        self.deserted: dict[str, Any] | None = None  # the line at which other ranks did not come to a collective
 
     def step(self, step: int, watch_nanos: int, loss: float | None, norm: float | None, largest: float | None,
              scale: float | None, lr: float | None, skipped: bool) -> None:  # fmt: skip
         """One record; never raises."""
         if self.log is not None:
             self.log.step(step, watch_nanos, loss, norm, largest, scale, lr, skipped)
+
+    def flush(self) -> None:
+        """What other ranks may want to read of this one, should it be ended, is in the file now."""
+        if self.log is not None:
+            self.log.flush()
 
     def _write(self, write: Callable[[str], None], text: str) -> None:
         """A disk that is full, or a folder that is gone, costs a record and never the program."""
@@ -150,6 +156,8 @@ class Folder:
         end: dict[str, Any] = {"how": how, "steps": steps, "seconds": self.seconds(), "watch_seconds": watch_seconds}
         if status is not None:
             end["status"] = status
+        if self.deserted is not None:
+            end["deserted"] = self.deserted
         return {**end, "warnings": self.warnings}
 
     def abandon(self) -> None:

@@ -76,7 +76,6 @@ def watcher_of(command: Any) -> Any:
             out=command.out if place is None else job.folder(command.out, os.path.join("nanscope-runs", fresh(script))),
             diagnose_first=command.diagnose_first,
             check=command.check,
-            check_attention=command.check_attention,
             budget=command.budget,
             lang=command.lang,
             again=again,

@@ -18,8 +18,7 @@ def watch(
     on_trip: OnTrip = "stop",
     out: str | None = None,
     diagnose_first: int = 1,
-    check: int | None = 0,
-    check_attention: int | None = None,
+    check: str = "once",
     budget: float = 60.0,
     quiet: bool = False,
     lang: Lang | None = None,
@@ -28,10 +27,9 @@ def watch(
 
     `on_trip`: `stop` diagnoses and leaves the block before the bad update is made; `skip` leaves the update out and goes
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
-    folder (a new one below `nanscope-runs/` by default). `check` is the number of steps from one comparison of
-    recomputation under gradient checkpointing with the forward pass to the next; 0 compares one early step only, `None`
-    none. `check_attention` is that from one comparison of kernels of attention with their formula in float64 to the next, `None`
-    for none. `budget` is the number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
+    folder (a new one below `nanscope-runs/` by default). `check` is what is compared while the run is healthy, as `--check`
+    takes it: `once`, `none`, `recompute=N`, `ranks=N`, `attention=N`, `repeat=N`, several separated by commas. `budget` is the
+    number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
     nothing. `lang` is the language of the report, that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
@@ -42,8 +40,7 @@ def watch(
             print(scope.report["origin"]["line"])
     """
     return Scope(
-        on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, check_attention=check_attention,
-        budget=budget, quiet=quiet, lang=lang,
+        on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, budget=budget, quiet=quiet, lang=lang,
     )  # fmt: skip
 
 
@@ -56,8 +53,7 @@ class Scope:
         on_trip: OnTrip,
         out: str | None,
         diagnose_first: int,
-        check: int | None,
-        check_attention: int | None,
+        check: str,
         budget: float,
         quiet: bool,
         lang: Lang | None,
@@ -66,10 +62,9 @@ class Scope:
             raise ValueError(f"on_trip: expected 'stop', 'skip' or 'continue', got {on_trip!r}")
         if lang not in (None, "en", "ko"):
             raise ValueError(f"lang: expected 'en', 'ko' or None, got {lang!r}")
-        if check is not None and check < 0:
-            raise ValueError(f"check: expected a number of steps or None, got {check!r}")
-        if check_attention is not None and check_attention < 1:
-            raise ValueError(f"check_attention: expected a number of steps from 1 on or None, got {check_attention!r}")
+        from nanscope import _core
+
+        _core.Checks(check)  # an error here, not at the first step
         if not budget >= 0:
             raise ValueError(f"budget: expected a number of seconds, got {budget!r}")
         self._options: dict[str, Any] = {
@@ -77,7 +72,6 @@ class Scope:
             "out": out,
             "diagnose_first": diagnose_first,
             "check": check,
-            "check_attention": check_attention,
             "budget": budget,
             "lang": lang,
         }

@@ -24,6 +24,7 @@ from nanscope.capture import (
     functions,
     modules,
     optimizers,
+    parallel,
     processes,
     profiler,
     recomputed,
@@ -35,9 +36,12 @@ from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
+from nanscope.distributed.deserted import deserted
 from nanscope.distributed.peers import Peers
+from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
+from nanscope.repeat import Repetition
 from nanscope.replay import comm
 from nanscope.replay.names import Names
 from nanscope.replay.places import place as make_place
@@ -65,8 +69,7 @@ class Watcher:
         lang: str | None = None,
         again: Again | None = None,
         errand: Errand | None = None,
-        check: int | None = 0,
-        check_attention: int | None = None,
+        check: str = "once",
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:
@@ -94,10 +97,12 @@ class Watcher:
         self.let_down = False  # ended because another rank has tripped
         # A fix is made in the running program by one process only.
         alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
-        alike |= {"check_attention": check_attention, "lang": self.run_folder.lang}
-        self.children = Children(self.folder, script, argv, alike)
+        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
+        self.parallel = parallel.Parallel()
+        checks = _core.Checks(check)
+        self.replicas = Replicas(checks.ranks, self.parallel)
         self.again = again  # how to run the program once more, where that is possible
         self.errand = errand  # what the program is being run again for
         self._device_loss: tuple[Event, Tensor] | None = None
@@ -111,8 +116,9 @@ class Watcher:
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
-        self.audit = Recomputation(check, self)
-        self.kernels = Kernels(check_attention, self)
+        self.audit = Recomputation(checks.recompute, self)
+        self.kernels = Kernels(checks.attention, self)
+        self.others = [audit for audit in (self.kernels, Repetition(checks.repeat, self)) if audit.every is not None]
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -151,6 +157,7 @@ class Watcher:
             processes.install(recorder, self.children.hand_over),
             collectives.install(recorder, self, self.collectives),
             swaps.install(recorder),
+            parallel.install(recorder, self.parallel),
             recomputed.install(recorder, self.audit.seen),
             kept.install(self.audit.kept),
         ]
@@ -204,6 +211,11 @@ class Watcher:
         shared = started[-1] if started else self.run_folder.shared
         self.peers = Peers(shared, distributed.get_rank(), distributed.get_world_size())
         self.run_folder.joined(distributed.get_rank(), distributed.get_world_size())
+        self.calm.look_at(self.replicas.at)
+
+    def reduced(self, tensors: list[Tensor]) -> None:
+        """The program has reduced `tensors` over ranks."""
+        self.replicas.reduced(self, tensors)
 
     def loss_seen(self, event: Event, roots: list[Tensor]) -> None:
         """Backward is about to run. On a CPU the loss is read now, elsewhere together with the gradients."""
@@ -282,15 +294,17 @@ class Watcher:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
             trip = self.audit(optimizer)
-        if trip is None and self.kernels.every is not None:
-            trip = self.kernels(optimizer)
+        for audit in self.others:
+            trip = trip or audit(optimizer)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
+        if trip is None and self.peers is not None:
+            trip = self.replicas(self, optimizer, gradients.norm)
         if trip is not None:
             self.calm.spent(time.perf_counter_ns() - start)
             trip.optimizer = optimizer
             leave_out = self.confirm(trip)
-            if leave_out:
+            if leave_out and (trip.apart is None or trip.apart["kind"] == "unfinished"):
                 return True
             start = time.perf_counter_ns()
         if self.errand is not None:
@@ -421,7 +435,7 @@ class Watcher:
             quiet
             and self.errand is None
             and not self.audit.every
-            and self.kernels.every is None
+            and not self.others
             and type(gradients) is _core.Look
             and known == (gradients.settings, True)
             and self._number not in self.course._carries
@@ -497,8 +511,8 @@ class Watcher:
                     trip = self._trip("gradient", None, owner.grad, owner)
             if trip is None and self.audit.seen.any:
                 trip = self.audit(None)
-            if trip is None and self.kernels.every is not None:
-                trip = self.kernels(None)
+            for audit in self.others:
+                trip = trip or audit(None)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out
@@ -601,6 +615,9 @@ class Watcher:
         if self.diagnosing:
             return False
         self._trips += 1
+        alike = (
+            self.peers is None or not comm.ranks()
+        )  # alone, or all ranks have tripped here: the update may be left out
         if self._trips <= self.left or self.on_trip in ("stop", "heal"):
             self.diagnosing = True
             popped = self.recorder.enter()
@@ -613,8 +630,8 @@ class Watcher:
                         f"{event.kind} {getattr(event.target, '__name__', type(event.target).__name__)}"
                         for event in trip.tape.events if event.kind != "function"
                     ]  # fmt: skip
-                    each = self.run_folder.seconds() / max(self.clock.completed(), 1)
-                    trip.together = self.peers.meet(trip.step, calls, each)
+                    decided = self.peers.meet(trip.step, calls, self._step_seconds())
+                    trip.together, alike = decided.together, decided.all
                 if self.errand is not None:
                     self.errand.tripped(self, trip)
                 else:
@@ -625,10 +642,20 @@ class Watcher:
         else:
             self.run_folder.trip(trip.plain())
             self.undiagnosed += 1
+            if self.peers is not None and not alike and self.on_trip == "skip" and trip.apart is None:
+                alike = self.peers.meet(trip.step, [], self._step_seconds()).all
         if self.on_trip == "stop" or (self.on_trip == "heal" and not self._heal()):
             self.stopped = True
             raise Stop
-        return self.on_trip in ("skip", "heal")
+        if self.on_trip == "skip" and not alike:
+            self.warn(
+                f"step {trip.step}: the update was made, since other ranks made it; left out on one rank, ranks come apart"
+            )
+        return self.on_trip in ("skip", "heal") and alike
+
+    def _step_seconds(self) -> float:
+        """How long a step has taken so far."""
+        return self.run_folder.seconds() / max(self.clock.completed(), 1)
 
     def _heal(self) -> bool:
         """Makes the best proved fix in memory; the run ends where there is none."""
@@ -656,6 +683,8 @@ class Watcher:
     def finish(self, how: str, status: int | None = None, error: BaseException | None = None) -> None:
         """Confirms what is still open, removes capture, closes the run folder."""
         try:
+            if self.peers is not None:
+                self.run_folder.deserted = deserted(error, self.run_folder.info["cwd"])
             self.let_down = how != "stopped" and not self._trips and error is not None and self._others_tripped()
             if self.let_down:
                 how = "stopped"
@@ -726,6 +755,8 @@ class Watcher:
 
                 if not failing(self, trip):
                     trip = None
+            if trip is None and self.peers is not None:
+                trip = self.replicas.last(self)
             if trip is not None:
                 self.confirm(trip)
         finally:

@@ -39,6 +39,8 @@ struct State {
     running: Option<Running>,
     log: Option<Py<Log>>,
     loss: Option<f64>,
+    /// The first step that is looked at closely, calm or not.
+    look_at: Option<u64>,
     /// Spent in this step so far.
     nanos: u64,
     total_nanos: u64,
@@ -87,6 +89,11 @@ impl Calm {
     fn forget(&self) {
         let known = std::mem::take(&mut self.state().known);
         drop(known);
+    }
+
+    /// The first step from `step` on is handed to Python, calm or not; None for none. It stays until it is set anew.
+    fn look_at(&self, step: Option<u64>) {
+        self.state().look_at = step;
     }
 
     /// Where the records of steps go; None once it is closed.
@@ -153,6 +160,7 @@ impl Calm {
         if args.len() <= 1
             && kwargs.is_empty()
             && let Some((number, settings)) = self.known(optimizer)
+            && !self.is_looked_at(optimizer)
             && self.begin(optimizer, recording, number, settings)?
         {
             return Ok(py.None().into_bound(py));
@@ -196,6 +204,11 @@ impl Calm {
 impl Calm {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_looked_at(&self, optimizer: &Bound<'_, PyAny>) -> bool {
+        let from = self.state().look_at;
+        from.is_some_and(|from| self.clock.get().step_of(optimizer) >= from)
     }
 
     fn known(&self, optimizer: &Bound<'_, PyAny>) -> Option<(u32, u64)> {

@@ -6,11 +6,35 @@ use nanscope_cli::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+/// In which steps things that must agree are compared: steps from one comparison to the next, None for never.
+///
+/// `recompute` is 0 for one comparison only; `ranks` is 0 where it is left to what a comparison costs. Raises `ValueError` for
+/// a text that is not as `--check` takes it: words separated by commas.
+#[pyclass(frozen, get_all, module = "nanscope._core")]
+pub(crate) struct Checks {
+    recompute: Option<u32>,
+    ranks: Option<u32>,
+    attention: Option<u32>,
+    repeat: Option<u32>,
+}
+
+#[pymethods]
+impl Checks {
+    #[new]
+    fn new(text: &str) -> PyResult<Checks> {
+        let nanscope_cli::Checks { recompute, ranks, attention, repeat } =
+            text.parse().map_err(PyValueError::new_err)?;
+        Ok(Checks { recompute, ranks, attention, repeat })
+    }
+}
+
 /// A command line, understood.
 ///
 /// `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-/// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
-/// None for none, `check_attention` that from one comparison of kernels of attention with their formula to the next. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`, `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+/// its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is what is compared, as
+/// `Checks` reads it. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`,
+/// `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix.
+/// It is `"exit"` when the command was executed already: then `status` is the exit status.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Command {
     kind: &'static str,
@@ -22,8 +46,7 @@ pub(crate) struct Command {
     json: Option<String>,
     out: Option<String>,
     diagnose_first: u32,
-    check: Option<u32>,
-    check_attention: Option<u32>,
+    check: String,
     budget: u32,
     number: usize,
     nproc_per_node: Option<u32>,
@@ -46,13 +69,12 @@ impl Command {
             json,
             out,
             diagnose_first,
-            check,
+            checks,
             budget,
             nproc_per_node,
             color,
             lang,
         } = options;
-        let (check, check_attention) = (check.recompute.every(), check.attention);
         let (on_trip, color, lang) = (on_trip.as_str(), color.as_str(), lang.as_str());
         Command {
             kind: "run",
@@ -63,8 +85,7 @@ impl Command {
             json,
             out,
             diagnose_first,
-            check,
-            check_attention,
+            check: checks.to_string(),
             budget,
             nproc_per_node,
             color,
@@ -111,8 +132,7 @@ impl Command {
             json: None,
             out: None,
             diagnose_first: 1,
-            check: None,
-            check_attention: None,
+            check: String::new(),
             budget: 0,
             number: 0,
             nproc_per_node: None,

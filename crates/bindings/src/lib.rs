@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use super::calm::Calm;
     #[pymodule_export]
-    use super::cli::{Command, fixed, locale, main, parse};
+    use super::cli::{Checks, Command, fixed, locale, main, parse};
     #[pymodule_export]
     use super::clock::Clock;
     #[pymodule_export]
@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
-    use super::scan::{Pass, census, counts, digest, drift, scan};
+    use super::scan::{Pass, census, counts, digest, drift, imprints, scan, single};
     #[pymodule_export]
     use super::tape::{
         Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Recording, Ref, Shortcut, Tape, caller,

@@ -160,6 +160,38 @@ pub(crate) fn digest(tensor: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     Ok(Some(py.detach(|| nanscope_numeric::digest(&unsafe { memory.view() }))))
 }
 
+/// `(xor, sum, sum weighted by position)` over the bits of one tensor, modulo 2^64; None when it cannot be read.
+type Imprint = Option<(u64, u64, u64)>;
+
+/// The imprint of each tensor, read in row-major order: tensors of one type and shape that hold the same bits share it. None
+/// for one that cannot be read in place, or is a lazy conjugate or negation.
+///
+/// Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn imprints(py: Python<'_>, tensors: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Imprint>> {
+    let dtypes = Dtypes::of_torch(py)?;
+    let mut memories = vec![];
+    for tensor in &tensors {
+        let lazy = |name| tensor.call_method0(name)?.extract::<bool>();
+        let readable = !lazy(intern!(py, "is_conj"))? && !lazy(intern!(py, "is_neg"))?;
+        memories.push(if readable { Memory::of(tensor, dtypes)? } else { None });
+    }
+    // SAFETY: `tensors` keeps every tensor, and so its memory, until after this.
+    let read = |memory: &Memory| nanscope_numeric::imprint(&unsafe { memory.view() });
+    Ok(py.detach(|| {
+        let found = memories.iter().map(|memory| memory.as_ref().map(read));
+        found.map(|found| found.map(|one| (one.xor, one.sum, one.weighted))).collect()
+    }))
+}
+
+/// `(row-major index, bits that differ)` of the single element in which two tensors of `elements` elements differ, told from
+/// their imprints; None where they are equal or differ in more.
+#[pyfunction]
+pub(crate) fn single(one: (u64, u64, u64), other: (u64, u64, u64), elements: u64) -> Option<(u64, u64)> {
+    let of = |(xor, sum, weighted)| nanscope_numeric::Imprint { xor, sum, weighted };
+    of(one).single(of(other), elements)
+}
+
 /// torch's dtype objects, which live as long as the process: one is known by its address.
 pub(crate) struct Dtypes(Vec<(Py<PyAny>, Dtype)>);
 

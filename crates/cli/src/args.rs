@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::{Checks, Color, OnTrip};
+use crate::check::Check;
+use crate::{Color, OnTrip};
 
 /// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
 #[derive(Debug, Parser)]
@@ -116,11 +117,12 @@ pub(crate) struct RunArgs {
     /// How many trips to diagnose with --on-trip skip or continue
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
-    /// Whether checkpointed blocks compute the same when they are run again: once in an early step (default), `recompute` in
-    /// every step, `recompute=N` in every Nth, or `none`; `attention`, `attention=N`: whether kernels of attention give what
-    /// their formula gives (default: never). Several are separated by commas
-    #[arg(long, value_name = "WHAT", value_parser = Checks::parse, default_value = "once", hide_default_value = true)]
-    pub(crate) check: Checks,
+    /// What is compared while the run is healthy, and every how many steps: `once` (default: what checkpointed blocks compute
+    /// when they are run again, in an early step), `recompute=N`; `ranks=N`: parameters and gradients of ranks (default: in the
+    /// first few steps, then every 100th or less often); `attention=N`: kernels of attention with their formula; `repeat=N`: the
+    /// step with itself, run once more; `none`. Several are separated by commas
+    #[arg(long, value_name = "WHAT", value_parser = Check::parse, value_delimiter = ',')]
+    pub(crate) check: Vec<Check>,
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) budget: u32,

@@ -4,7 +4,7 @@ use nanscope_diagnose::Part;
 use nanscope_lang::Lang;
 use nanscope_trace::{
     Run,
-    schema::{Report, RunInfo, Trip, Verdict},
+    schema::{RankSummary, Report, RunInfo, Trip, Verdict},
 };
 
 /// Every rule, sorted by id.
@@ -30,12 +30,21 @@ pub(crate) fn diagnose(run: &Run, lang: Lang) -> Option<Report> {
 /// The report of all ranks of a run, in a language. None where none has tripped or no step was run again.
 pub(crate) fn merged(run: &Run, lang: Lang) -> Option<Report> {
     let unknown = RunInfo::default();
-    let parts: Vec<Part> = run
-        .parts()
+    nanscope_diagnose::merged(&parts(run, &unknown), lang)
+}
+
+/// What each rank of a run that was not diagnosed has left.
+pub(crate) fn roles(run: &Run, report: &Report, lang: Lang) -> Vec<RankSummary> {
+    let unknown = RunInfo::default();
+    nanscope_diagnose::roles(&parts(run, &unknown), report, lang)
+}
+
+fn parts<'a>(run: &'a Run, unknown: &'a RunInfo) -> Vec<Part<'a>> {
+    run.parts()
         .into_iter()
         .map(|(group, log)| Part {
             group,
-            info: log.info.as_ref().unwrap_or(&unknown),
+            info: log.info.as_ref().unwrap_or(unknown),
             steps: &log.steps,
             trip: log.trips.first(),
             ledger: log.ledgers.first(),
@@ -43,8 +52,7 @@ pub(crate) fn merged(run: &Run, lang: Lang) -> Option<Report> {
             skips: &log.skips,
             end: log.end.as_ref(),
         })
-        .collect();
-    nanscope_diagnose::merged(&parts, lang)
+        .collect()
 }
 
 /// The report of a run of several ranks in which nothing was found. None where one of them did not end.

@@ -5,6 +5,7 @@
 //! reads with `nanscope-trace`, diagnoses with `nanscope-diagnose` and renders with `nanscope-report`.
 
 mod args;
+mod check;
 mod checkpoint;
 mod color;
 mod completions;
@@ -24,6 +25,7 @@ mod run;
 mod trend;
 
 pub use args::DataFormat;
+pub use check::Checks;
 pub use checkpoint::CheckpointOptions;
 pub use color::Color;
 pub use explain::merged;
@@ -32,7 +34,7 @@ pub use locale::locale;
 pub use nanscope_lang::Lang;
 pub use parse::{Parsed, ProveOptions, Said, Task, parse};
 pub use patch::{Patched, patched};
-pub use run::{Check, Checks, OnTrip, RunOptions};
+pub use run::{OnTrip, RunOptions};
 
 /// Executes a command that needs no Python, and returns the exit status. Data goes to stdout, talk to stderr.
 pub fn execute(task: Task) -> i32 {

@@ -8,6 +8,7 @@ use nanscope_report::Format;
 use crate::{
     CheckpointOptions, Color, OnTrip, RunOptions,
     args::{Args, CheckpointArgs, Command, DataFormat, RunArgs},
+    check::Checks,
     locale,
 };
 
@@ -151,7 +152,7 @@ fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
         json,
         out,
         diagnose_first,
-        check,
+        checks: Checks::of(&check),
         budget,
         nproc_per_node,
         color,

@@ -35,7 +35,7 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
     warnings.extend(longest.into_iter().flat_map(|log| trend::sentences(&log.steps, lang)));
     warnings.extend(run.logs.iter().flat_map(|log| &log.notes).cloned());
     warnings.extend(run.logs.iter().filter_map(|log| log.end.as_ref()).flat_map(|end| &end.warnings).cloned());
-    Report {
+    let mut report = Report {
         schema: REPORT_SCHEMA.to_owned(),
         verdict: match trip {
             Some(trip) => knowledge::verdict(trip),
@@ -55,7 +55,9 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
         fixes: vec![],
         ranks: vec![],
         warnings,
-    }
+    };
+    report.ranks = knowledge::roles(run, &report, lang);
+    report
 }
 
 fn summary(run: &Run, longest: Option<&Log>) -> RunSummary {

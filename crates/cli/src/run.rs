@@ -1,3 +1,4 @@
+use crate::check::Checks;
 use crate::{Color, Lang};
 
 /// What to do when a value stops being finite.
@@ -27,59 +28,6 @@ impl OnTrip {
     }
 }
 
-/// In which steps the recomputation of checkpointed blocks is compared with their forward pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Check {
-    /// In the first step that has any.
-    #[default]
-    Once,
-    /// In that one, and whenever so many steps have passed.
-    Every(u32),
-    /// Never.
-    Never,
-}
-
-impl Check {
-    /// Steps between two comparisons: 0 for one comparison only; None for none.
-    pub fn every(self) -> Option<u32> {
-        match self {
-            Check::Once => Some(0),
-            Check::Every(steps) => Some(steps),
-            Check::Never => None,
-        }
-    }
-}
-
-/// What is compared while the run is healthy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checks {
-    /// The recomputation of checkpointed blocks with their forward pass.
-    pub recompute: Check,
-    /// Kernels of attention with their formula: every so many steps; None for never.
-    pub attention: Option<u32>,
-}
-
-impl Checks {
-    /// As it is written: a list of `once`, `recompute`, `recompute=N`, `attention`, `attention=N`, or `none`.
-    pub(crate) fn parse(text: &str) -> Result<Checks, String> {
-        let mut found = Checks::default();
-        for part in text.split(',') {
-            let wrong = || format!("expected once, recompute, recompute=N, attention, attention=N or none, got {part}");
-            let (what, steps) = part.split_once('=').map_or((part, None), |(what, steps)| (what, Some(steps)));
-            let every =
-                steps.map(str::parse::<u32>).transpose().ok().filter(|steps| *steps != Some(0)).ok_or_else(wrong)?;
-            match (what, every) {
-                ("once", None) => found.recompute = Check::Once,
-                ("none", None) => found.recompute = Check::Never,
-                ("recompute", every) => found.recompute = Check::Every(every.unwrap_or(1)),
-                ("attention", every) => found.attention = Some(every.unwrap_or(1)),
-                _ => return Err(wrong()),
-            }
-        }
-        Ok(found)
-    }
-}
-
 /// A script or a module to watch, and how. Exactly one of `script` and `module` is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOptions {
@@ -97,8 +45,8 @@ pub struct RunOptions {
     pub out: Option<String>,
     /// Trips to diagnose when the script goes on after them.
     pub diagnose_first: u32,
-    /// What is compared while the run is healthy, and in which steps.
-    pub check: Checks,
+    /// In which steps what must agree is compared.
+    pub checks: Checks,
     /// Seconds for experiments and proofs after a trip.
     pub budget: u32,
     /// Ranks to start on this machine; None for the script alone.

@@ -3,6 +3,7 @@
 //! Invariants: no IO, no clock, no framework. The same ledger always gives the same report, so that a run folder can be
 //! diagnosed again on any machine.
 
+mod apart;
 mod attention;
 mod batches;
 mod case;
@@ -24,6 +25,6 @@ pub use course::Course;
 pub use locate::{Birth, Located, locate};
 pub use monitor::{Input, Monitor, Signals};
 pub use outcomes::tried;
-pub use ranks::{Part, merged};
+pub use ranks::{Part, merged, roles};
 pub use report::{finite, report, verdict};
 pub use rules::{Finding, Rule};

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nanscope_lang::{Lang, say};
 use nanscope_trace::schema::{
-    Apart, ApartKind, Comm, End, Entry, Ledger, Num, Outcomes, Phase, Place, RankSummary, RankValue, Report, Role,
-    RunInfo, Skip, StepRecord, Trip, Where,
+    Apart, ApartKind, Comm, End, Entry, Ledger, Num, Outcomes, Phase, RankSummary, RankValue, Report, Role, RunInfo,
+    Skip, StepRecord, Trip,
 };
 
 use crate::locate::{Birth, locate};
 use crate::report::report;
-use crate::{batches, outcomes, text};
+use crate::{apart, batches, outcomes, text};
 
 /// What one rank has left.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
     }
     let found =
         tripped.iter().map(|tripped| followed(tripped, &groups[&tripped.part.group])).min_by_key(Tripped::order);
-    let skipped = apart(parts).filter(|(group, trip, _)| {
+    let skipped = left_out(parts).filter(|(group, trip, _)| {
         found.as_ref().is_none_or(|found| (*group, trip.step) < (found.part.group, found.trip.step))
     });
     let (group, rank, mut report) = match (skipped, found) {
@@ -68,7 +68,8 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
                 parts.iter().filter(|other| other.group == part.group && other.info.world_size > 1).collect();
             let blamed = batches::blamed(&job, trip.step, lang);
             let report = blamed.unwrap_or_else(|| {
-                let mut report = report(part.info, part.steps, trip, ledger, part.end, lang);
+                let trip = apart::refined(trip, &job);
+                let mut report = report(part.info, part.steps, &trip, ledger, part.end, lang);
                 if let Some(tried) = part.outcomes {
                     outcomes::tried(&mut report, tried, lang);
                 }
@@ -76,7 +77,16 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
             });
             (part.group, report.trip.as_ref().map_or(trip.rank, |trip| trip.rank), report)
         }
-        (None, None) => return None,
+        (None, None) => {
+            let groups: std::collections::BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
+            let (group, (trip, part)) = groups.into_iter().find_map(|group| {
+                let job: Vec<&Part> =
+                    parts.iter().filter(|part| part.group == group && part.info.world_size > 1).collect();
+                Some((group, apart::ended(&job)?))
+            })?;
+            let ledger = Ledger { method: String::new(), ..Ledger::default() };
+            (group, trip.rank, report(part.info, part.steps, &trip, &ledger, part.end, lang))
+        }
     };
     let of_group: Vec<&Part> = parts.iter().filter(|part| part.group == group).collect();
     if of_group.len() > 1 {
@@ -152,7 +162,7 @@ fn followed<'a>(tripped: &Tripped<'a>, others: &[Tripped<'a>]) -> Tripped<'a> {
 }
 
 /// The first step whose update some ranks have left out and others have made.
-fn apart<'a>(parts: &'a [Part<'a>]) -> Option<(usize, Trip, &'a Part<'a>)> {
+fn left_out<'a>(parts: &'a [Part<'a>]) -> Option<(usize, Trip, &'a Part<'a>)> {
     let groups: BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
     groups.into_iter().find_map(|group| {
         let job: Vec<&Part> = parts.iter().filter(|part| part.group == group && part.info.world_size > 1).collect();
@@ -169,34 +179,33 @@ fn apart<'a>(parts: &'a [Part<'a>]) -> Option<(usize, Trip, &'a Part<'a>)> {
             let record = step(part, at)?;
             // What a scaler decides in one step is its scale in the next.
             let scale = step(part, at + 1).unwrap_or(record).scale.map(Num);
-            Some(RankValue { rank: part.info.rank, skipped: record.skipped, scale })
+            Some(RankValue { rank: part.info.rank, skipped: record.skipped, scale, ..RankValue::default() })
         });
         let apart = Apart {
             kind: ApartKind::Skipped,
+            reason: None,
+            equal: None,
+            odd: None,
+            single: None,
             op: "aten._amp_foreach_non_finite_check_and_unscale_.default".to_owned(),
             names: vec![],
             count: 0,
             of: 0,
             ranks: ranks.collect(),
         };
-        Some((group, trip(at, part.info.rank, skip.place.clone(), apart), *part))
+        Some((group, apart::trip(at, part.info.rank, skip.place.clone(), apart), *part))
     })
 }
 
-fn trip(step: u64, rank: u32, place: Option<Place>, apart: Apart) -> Trip {
-    Trip {
-        step,
-        rank,
-        where_: Where::Rank,
-        name: None,
-        kind: "finite".to_owned(),
-        loss: None,
-        entry: None,
-        also: vec![],
-        alarm: None,
-        place,
-        apart: Some(apart),
-    }
+/// What each rank of a run in which nothing was found has left.
+pub fn roles(parts: &[Part], report: &Report, lang: Lang) -> Vec<RankSummary> {
+    let mut found: Vec<RankSummary> = parts
+        .iter()
+        .filter(|part| part.info.world_size > 1)
+        .map(|part| summary(part, None, u32::MAX, report, lang))
+        .collect();
+    found.sort_by_key(|summary| (summary.role != Role::Lost, summary.rank));
+    found
 }
 
 fn summary(part: &Part, located: Option<&Tripped>, origin: u32, report: &Report, lang: Lang) -> RankSummary {
@@ -220,6 +229,14 @@ fn summary(part: &Part, located: Option<&Tripped>, origin: u32, report: &Report,
                 lang,
                 "its log stops after {steps} steps: the process was killed, or it goes on",
                 "{steps}개 스텝 뒤에 로그가 끊김: 프로세스가 강제로 종료되었거나 아직 진행 중"
+            ),
+        ),
+        None if part.end.is_some_and(|end| end.deserted.is_some()) => (
+            Role::Victim,
+            say!(
+                lang,
+                "ended after {steps} steps, in a collective to which another rank did not come",
+                "{steps}개 스텝 뒤, 다른 랭크가 오지 않은 집합 통신에서 끝남"
             ),
         ),
         None => (Role::Quiet, say!(lang, "{steps} steps, nothing found", "{steps}개 스텝, 발견된 문제 없음")),

@@ -2,8 +2,8 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    AlarmKind, ApartKind, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA,
-    Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
+    AlarmKind, ApartKind, ApartReason, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase,
+    REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -12,7 +12,7 @@ use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
 use crate::rules::{kernel_mismatch, recompute_mismatch};
-use crate::{attention, chain, digits, rules, text};
+use crate::{apart, attention, chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
 pub fn report(
@@ -23,6 +23,8 @@ pub fn report(
     end: Option<&End>,
     lang: Lang,
 ) -> Report {
+    let seen = apart::refined(trip, &[]);
+    let trip = &seen;
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
     let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank)
@@ -58,7 +60,8 @@ pub fn report(
             .or_else(|| mismatch_origin(ledger, trip))
             .or_else(|| kernel_origin(ledger, trip))
             .or_else(|| repeat_origin(ledger, trip))
-            .or_else(|| apart_origin(trip));
+            .or_else(|| apart_origin(trip))
+            .or_else(|| single_origin(ledger, trip));
     }
     let at_origin = case.as_ref().and_then(|case| attention::of(ledger, case.entry()));
     let told = |call: &&Attention| call.worst().is_some() || at_origin.is_some_and(|other| std::ptr::eq(other, *call));
@@ -184,17 +187,51 @@ fn repeat_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     })
 }
 
+/// The element that changed with nobody writing it.
+fn single_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let single = ledger.single.as_ref()?;
+    Some(Origin {
+        phase: Phase::Backward,
+        rank: trip.rank,
+        step: trip.step,
+        kind: trip.kind.clone(),
+        dtype: Some(single.dtype.clone()),
+        bad: 1,
+        of: single.of,
+        first_index: Some(single.index.clone()),
+        tensor: trip.name.clone(),
+        op: None,
+        entry: None,
+        node: None,
+        place: None,
+        module: None,
+        device: None,
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
 /// Where ranks came to disagree.
 fn apart_origin(trip: &Trip) -> Option<Origin> {
     let apart = trip.apart.as_ref()?;
     Some(Origin {
         phase: match apart.kind {
-            ApartKind::Unfinished => Phase::Comm,
-            ApartKind::Skipped | ApartKind::Parameters => Phase::Optimizer,
+            ApartKind::Unfinished | ApartKind::Ended => Phase::Comm,
+            ApartKind::Skipped => Phase::Optimizer,
+            ApartKind::Parameters | ApartKind::Gradients | ApartKind::Buffers => match apart::reason(apart) {
+                _ if apart::corrupted(apart).is_some() && apart.kind != ApartKind::Gradients => Phase::Param,
+                Some(ApartReason::Scaled) => Phase::Clip,
+                Some(ApartReason::NoSync | ApartReason::Bypassed | ApartReason::NotReduced) => Phase::Comm,
+                Some(ApartReason::Begun) => Phase::Param,
+                _ if apart.kind == ApartKind::Gradients => Phase::Comm,
+                _ => Phase::Optimizer,
+            },
         },
         rank: trip.rank,
         step: trip.step,
-        op: Some(apart.op.clone()),
+        op: Some(apart.op.clone()).filter(|op| !op.is_empty()),
         entry: None,
         node: None,
         place: trip.place.clone(),

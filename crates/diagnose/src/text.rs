@@ -19,6 +19,18 @@ pub(crate) fn number(x: f64) -> String {
     format!("{x:.2e}")
 }
 
+/// A number with six significant digits, for values that are to be told apart.
+pub(crate) fn precise(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() || (x.fract() == 0.0 && x.abs() < 1e6) {
+        return number(x);
+    }
+    if (1e-3..1e6).contains(&x.abs()) {
+        let digits = (5 - x.abs().log10().floor() as i32).max(0) as usize;
+        return format!("{x:.digits$}");
+    }
+    format!("{x:.5e}")
+}
+
 /// A number with as many digits as tell it from its neighbours in `dtype`.
 pub(crate) fn exact(x: f64, dtype: &str) -> String {
     let narrow = matches!(dtype, "float32" | "float16" | "bfloat16");

@@ -120,6 +120,9 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
     let comm = json!({"kind": "allreduce", "reduction": "sum", "world": 2, "rank": 0, "live": true, "parts": parts});
     let sum = json!({"dtype": "float64", "finite": true, "largest": 81000.0});
     let apart = |kind: &str, more: Value| json!({"apart": with(json!({"kind": kind, "op": "c10d.allreduce_.default", "names": ["a", "b"], "count": 2, "of": 5}), more)});
+    let single = json!({"name": "a.weight", "dtype": "float32", "index": [3, 1], "of": 400, "bits": 1 << 30, "was": "nan", "right": 1.5});
+    let with_ranks =
+        |more: Value| json!({"ranks": [with(json!({"rank": 0}), more.clone()), with(json!({"rank": 1}), more)]});
     vec![
         (
             "collective-overflow",
@@ -130,6 +133,46 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
                 json!({"phase": "comm", "comm": comm, "reference": sum}),
             )],
             none(),
+        ),
+        (
+            "memory-corruption",
+            vec![entry("allreduce_", vec![x()], out(INF), json!({"phase": "comm", "comm": comm, "reference": sum}))],
+            none(),
+        ),
+        ("memory-corruption", vec![], apart("parameters", json!({"count": 1, "equal": 3, "odd": 1, "single": single}))),
+        ("rank-divergence", vec![], apart("gradients", with_ranks(json!({"bypassed": true})))),
+        ("rank-divergence", vec![], apart("gradients", with_ranks(json!({"unsynced": true})))),
+        ("rank-divergence", vec![], apart("gradients", with_ranks(json!({"factor": 0.5})))),
+        ("rank-divergence", vec![], apart("gradients", with_ranks(json!({"norm": 0.5})))),
+        ("rank-divergence", vec![], apart("buffers", json!({"equal": 3}))),
+        (
+            "rank-divergence",
+            vec![],
+            apart("parameters", json!({"equal": 3, "ranks": [{"rank": 0, "lr": 0.1}, {"rank": 1, "lr": 0.2}]})),
+        ),
+        (
+            "rank-divergence",
+            vec![],
+            apart(
+                "parameters",
+                json!({"equal": 3, "ranks": [{"rank": 0, "settings": "a"}, {"rank": 1, "settings": "b"}]}),
+            ),
+        ),
+        (
+            "rank-divergence",
+            vec![],
+            apart("parameters", json!({"equal": 3, "ranks": [{"rank": 0, "writes": 3}, {"rank": 1, "writes": 4}]})),
+        ),
+        (
+            "rank-divergence",
+            vec![],
+            apart("parameters", json!({"equal": 3, "reason": "left-out", "ranks": [{"rank": 0, "skipped": true}]})),
+        ),
+        ("rank-divergence", vec![], apart("parameters", json!({"equal": 3}))),
+        (
+            "rank-divergence",
+            vec![],
+            apart("ended", json!({"ranks": [{"rank": 0, "steps": 3, "skipped": true}, {"rank": 1, "steps": 4}]})),
         ),
         ("rank-divergence", vec![], apart("unfinished", none())),
         ("rank-divergence", vec![], apart("parameters", none())),

@@ -174,14 +174,20 @@ impl<S: Sink> Writer<S> {
         self.whole_bytes
     }
 
+    /// Writes the steps that wait for a later record. Does not wait for the disk.
+    ///
+    /// # Errors
+    /// As [`Writer::step`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if self.held.is_empty() { Ok(()) } else { self.append(&[], false) }
+    }
+
     /// Waits for the disk and lets go of the file. Records that come later are dropped and counted.
     ///
     /// # Errors
     /// [`Error::Write`] when the disk refuses what it took before.
     pub fn close(&mut self) -> Result<(), Error> {
-        if !self.held.is_empty() {
-            self.append(&[], false)?;
-        }
+        self.flush()?;
         let Some(mut sink) = self.sink.take() else { return Ok(()) };
         sink.sync().map_err(|source| Error::Write { path: self.path.clone(), source })
     }

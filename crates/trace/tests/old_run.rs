@@ -33,8 +33,15 @@ fn version_1() {
     assert!(trip.name.is_none() && trip.loss.unwrap().0.is_nan());
     let [ledger] = &log.ledgers[..] else { panic!("one ledger") };
     check_ledger(ledger);
-    let end =
-        End { how: "stopped".into(), status: Some(1), steps: 5, seconds: 2.5, watch_seconds: 0.01, warnings: vec![] };
+    let end = End {
+        how: "stopped".into(),
+        status: Some(1),
+        steps: 5,
+        seconds: 2.5,
+        watch_seconds: 0.01,
+        deserted: None,
+        warnings: vec![],
+    };
     assert_eq!(log.end, Some(end));
     check_report(&run.report.unwrap());
 }

@@ -37,7 +37,7 @@ prop_compose! {
         how in ".*", status in of(any::<i32>()), steps: u64, seconds in finite(), watch_seconds in finite(),
         warnings in prop::collection::vec(".*", 0..3),
     ) -> End {
-        End { how, status, steps, seconds, watch_seconds, warnings }
+        End { how, status, steps, seconds, watch_seconds, deserted: None, warnings }
     }
 }
 

@@ -29,7 +29,7 @@ def main(request: str) -> int:
     program = load(spec["script"], spec["module"], spec["args"])
     watcher = Watcher(
         script=spec["script"] or spec["module"], argv=spec["args"], out=spec["out"], errand=errand,
-        check_attention=1 if spec.get("kernels") else None,
+        check="once,attention" if spec.get("kernels") else "once",
     )  # fmt: skip
     watcher.start()
     how: str = "finished"

@@ -29,6 +29,7 @@ class Job(Protocol):
     """What is told of the job that the process belongs to."""
 
     def joined(self) -> None: ...
+    def reduced(self, tensors: list[torch.Tensor]) -> None: ...
 
 
 @dataclass
@@ -73,7 +74,7 @@ def install(recorder: Recorder, job: Job, pending: Pending) -> Callable[[], None
     if not torch.distributed.is_available():
         return lambda: None
     group = torch._C._distributed_c10d.ProcessGroup
-    undo = [_method(recorder, pending, group, name) for name in WRITES if hasattr(group, name)]
+    undo = [_method(recorder, job, pending, group, name) for name in WRITES if hasattr(group, name)]
     for home in (torch.distributed, torch.distributed.distributed_c10d):
         undo.append(_init(home, job))
 
@@ -84,7 +85,7 @@ def install(recorder: Recorder, job: Job, pending: Pending) -> Callable[[], None
     return uninstall
 
 
-def _method(recorder: Recorder, pending: Pending, group: Any, name: str) -> Callable[[], None]:
+def _method(recorder: Recorder, job: Job, pending: Pending, group: Any, name: str) -> Callable[[], None]:
     original = getattr(group, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -93,6 +94,10 @@ def _method(recorder: Recorder, pending: Pending, group: Any, name: str) -> Call
             if not args or recorder.closed:
                 return original(self, *args, **kwargs)
             written = args[0]
+            if name.startswith("allreduce"):
+                reduced: list[torch.Tensor] = []
+                flatten(written, reduced)
+                job.reduced(reduced)
             if not recorder.live():
                 work = original(self, *args, **kwargs)
             else:

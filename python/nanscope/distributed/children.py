@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from nanscope.distributed.child import Child, Handover
-from nanscope.distributed.peers import stopped
+from nanscope.distributed.peers import frozen, stopped
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 10.0  # from the end of a rank that has tripped to the end of those that wait for it
@@ -26,6 +26,7 @@ class Children:
     def __init__(self, folder: str, script: str, argv: list[str], options: dict[str, Any]) -> None:
         self._place = os.path.abspath(folder)
         self._about = (script, argv, os.getcwd(), options)
+        self._on_trip = options["on_trip"]
         self.folders: list[str] = []
         self._running: list[weakref.ref[Any]] = []
         self._started = 0
@@ -40,8 +41,8 @@ class Children:
         process.run = Child(Handover(self.folders[-1], self._started, script, argv, cwd, options))
         self._started += 1
         self._running.append(weakref.ref(process))
-        if self._thread is None and options["on_trip"] == "stop":
-            self._thread = threading.Thread(target=self._end_those_that_wait, daemon=True)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._attend, daemon=True)
             self._thread.start()
 
         def started() -> None:
@@ -78,10 +79,12 @@ class Children:
                     found.append(process.pid)
         return found
 
-    def _end_those_that_wait(self) -> None:
-        """A rank that waits in a collective for one that has stopped would wait for ever."""
+    def _attend(self) -> None:
+        """A rank that waits in a collective for one that has stopped would wait for ever; so would whoever joins a rank that is
+        frozen, and cannot hear that it is to end."""
         while not self._over.wait(POLL_SECONDS):
-            if not self.folders or not stopped(self.folders[-1]):
+            _signal([pid for pid in self._alive() if cannot_hear(pid)], signal.SIGCONT)
+            if self._on_trip != "stop" or not self.folders or not stopped(self.folders[-1]):
                 continue
             if self._over.wait(GRACE_SECONDS):
                 return
@@ -97,3 +100,15 @@ def _signal(pids: list[int], number: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def cannot_hear(pid: int) -> bool:
+    """Whether a process is frozen (SIGSTOP) and was told to end since."""
+    if not frozen(pid):
+        return False
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            pending = [line.split()[1] for line in file if line.startswith(("SigPnd:", "ShdPnd:"))]
+    except OSError:
+        return False
+    return any(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in pending)

@@ -20,7 +20,7 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     exit status."""
     on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
     options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
-    options += ["--check", check(command.check, command.check_attention), "--lang", command.lang]
+    options += ["--check", command.check, "--lang", command.lang]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),
@@ -40,9 +40,3 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
         return None, status
     _core.write_report(folder, json.dumps(merged))
     return merged, status
-
-
-def check(every: int | None, attention: int | None) -> str:
-    """The option `--check` as it is written."""
-    recompute = "none" if every is None else "once" if every == 0 else f"recompute={every}"
-    return recompute if attention is None else f"{recompute},attention={attention}"

@@ -16,13 +16,21 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 POLL_SECONDS = 0.01
 MEET_SECONDS = 2.0  # at least so long a rank waits for the others to trip in the same step
 MEET_STEPS = 4.0  # and this many times the duration of a step
 MEET_MAX_SECONDS = 60.0
 LEAVE_SECONDS = 120.0  # for others that are still running their step again
+
+
+class Decision(NamedTuple):
+    """What ranks have decided at a trip. `together`: all have tripped in the step, with the same calls to run again, and run it
+    in step with each other. `all`: all have tripped in it, and may leave their update out."""
+
+    together: bool
+    all: bool
 
 
 class Peers:
@@ -34,12 +42,11 @@ class Peers:
         self.folder = os.path.join(folder, "meeting")
         self._trips: Counter[int] = Counter()  # of this rank, by step: two optimizers may trip in the same one
 
-    def meet(self, step: int, calls: list[str], step_seconds: float) -> bool:
-        """Says that this rank has tripped in `step`. True when all ranks have, with the same `calls` to run again: then all
-        run the step in step with each other. Waits for a few times `step_seconds`."""
+    def meet(self, step: int, calls: list[str], step_seconds: float) -> Decision:
+        """Says that this rank has tripped in `step`, and decides with the others. Waits for a few times `step_seconds`."""
         wait = min(MEET_SECONDS + MEET_STEPS * step_seconds, MEET_MAX_SECONDS)
         if not self.announce(step, calls):
-            return False
+            return Decision(False, False)
         meeting = f"step-{step}-{self._trips[step]}"
         decision = f"{meeting}-decision"
         present: list[str] = []
@@ -50,8 +57,9 @@ class Peers:
 
         here = _until(all_here, wait) and len(present) >= self.world
         together = here and all(self._read(name).get("calls") == calls for name in present)
-        self._post(decision, {"together": together})
-        return bool(self._read(os.path.join(self.folder, decision)).get("together"))
+        self._post(decision, {"together": together, "all": here})
+        decided = self._read(os.path.join(self.folder, decision))
+        return Decision(bool(decided.get("together")), bool(decided.get("all")))
 
     def announce(self, step: int, calls: list[str] | None = None) -> bool:
         """Says that this rank has tripped in `step`. False when that cannot be said."""
@@ -95,6 +103,19 @@ class Peers:
     def _named(self, pattern: str) -> list[str]:
         return glob.glob(os.path.join(glob.escape(self.folder), pattern))
 
+    def post(self, name: str, content: dict[str, Any]) -> bool:
+        """Makes a file for others to read. False when that cannot be done."""
+        return self._post(name, content)
+
+    def posted(self, name: str) -> dict[str, Any]:
+        """What another rank has made; empty where it has not."""
+        return self._read(os.path.join(self.folder, name))
+
+    def withdraw(self, name: str) -> None:
+        """Takes away what this rank has made."""
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, name))
+
     def _post(self, name: str, content: dict[str, Any]) -> bool:
         """Makes a file whole, or not at all; one that is there stays. False when the folder cannot be written."""
         path = os.path.join(self.folder, name)
@@ -129,8 +150,17 @@ def _process() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
+def frozen(pid: int) -> bool:
+    """Whether a process of this machine is stopped (SIGSTOP, a debugger). False where that cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in ("T", "t")
+    except (OSError, IndexError):
+        return False
+
+
 def _dead(post: dict[str, Any]) -> bool:
-    """True for a process of this machine that is no more."""
+    """True for a process of this machine that is no more, or frozen: it will tell nothing."""
     if post.get("host") != socket.gethostname() or "pid" not in post:
         return False
     try:
@@ -139,7 +169,7 @@ def _dead(post: dict[str, Any]) -> bool:
         return True
     except PermissionError:
         return False
-    return False
+    return frozen(post["pid"])
 
 
 def _until(holds: Callable[[], bool], seconds: float) -> bool:

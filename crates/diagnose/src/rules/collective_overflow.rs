@@ -2,7 +2,7 @@ use nanscope_lang::say;
 use nanscope_numeric::Format;
 
 use crate::case::Case;
-use crate::rules::Finding;
+use crate::rules::{Finding, memory_corruption};
 use crate::text;
 
 rule! {
@@ -59,6 +59,9 @@ fn check(case: &Case) -> Option<Finding> {
     let entry = case.entry();
     let comm = entry.comm.as_ref().filter(|comm| comm.reduction.is_some() && !comm.parts.is_empty())?;
     if comm.parts.iter().any(|part| part.counts.bad() > 0) {
+        return None;
+    }
+    if memory_corruption::arrived_otherwise(entry) {
         return None;
     }
     let largest = comm.parts.iter().filter_map(|part| part.counts.max_abs).reduce(f64::max)?;

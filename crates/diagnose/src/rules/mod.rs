@@ -146,6 +146,7 @@ rules! {
     loss_scale_overflow::LossScaleOverflow,
     mask_constant_overflow::MaskConstantOverflow,
     masked_class_in_loss::MaskedClassInLoss,
+    memory_corruption::MemoryCorruption,
     missing_zero_grad::MissingZeroGrad,
     negative_argument::NegativeArgument,
     not_repeatable::NotRepeatable,

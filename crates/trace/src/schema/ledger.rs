@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{Attention, Comm, History, Num, Parity, Repeat};
+use super::{Attention, Comm, History, Num, Parity, Repeat, Single};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct Ledger {
     /// Calls of attention, in order. Absent in folders of versions that did not look, and empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attention: Vec<Attention>,
+    /// The element of the tensor that tripped in which alone the replay differs from the step.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub single: Option<Single>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

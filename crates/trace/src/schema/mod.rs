@@ -21,7 +21,7 @@ pub use ledger::{Arg, Compared, Counts, Drift, Entry, Ledger, Phase, Place, Refe
 pub use num::Num;
 pub use outcomes::{Attempt, Outcomes, Text, Tried};
 pub use parity::{Altered, Difference, Parity, Side, Twice};
-pub use ranks::{Apart, ApartKind, Comm, CommPart, RankSummary, RankValue, Role, Skip};
+pub use ranks::{Apart, ApartKind, ApartReason, Comm, CommPart, RankSummary, RankValue, Role, Single, Skip};
 pub use repeat::Repeat;
 pub use report::*;
 pub use run::{End, Note, RunInfo, StepRecord, Trip, Where};

@@ -127,6 +127,9 @@ pub struct End {
     pub seconds: f64,
     /// Seconds of it spent in nanscope before any trip.
     pub watch_seconds: f64,
+    /// The line at which the program ended in an error, if it says that another rank did not come to a collective.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deserted: Option<Place>,
     /// What was dropped, what could not be told.
     #[serde(default)]
     pub warnings: Vec<String>,

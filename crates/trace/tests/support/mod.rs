@@ -52,7 +52,15 @@ pub fn ledger() -> Ledger {
 }
 
 pub fn end() -> End {
-    End { how: "stopped".into(), status: Some(1), steps: 3, seconds: 1.5, watch_seconds: 0.01, warnings: vec![] }
+    End {
+        how: "stopped".into(),
+        status: Some(1),
+        steps: 3,
+        seconds: 1.5,
+        watch_seconds: 0.01,
+        deserted: None,
+        warnings: vec![],
+    }
 }
 
 /// Bytes of a log with steps 0 to 2, a note, a trip, a ledger and an end; and where each frame ends.

@@ -54,15 +54,18 @@ fn diagnosed(entries: &[Value], facts: &Value, lang: Lang) -> Report {
     let mut facts = facts.clone();
     let (alarm, history) = (facts["alarm"].take(), facts.get("history").filter(|history| history.is_object()).cloned());
     let (parity, apart, attention) = (facts["parity"].take(), facts["apart"].take(), facts["attention"].take());
+    let repeat = facts["repeat"].take();
     let attention = if attention.is_array() { attention } else { json!([]) };
     let numbered = entries.iter().enumerate().map(|(index, entry)| with(entry.clone(), json!({"index": index})));
     let ledger = json!({
         "entries": numbered.collect::<Vec<_>>(), "events": 1, "operators": entries.len(), "faithful": true,
         "method": "tape", "seconds": 0.0, "facts": facts, "history": history, "parity": parity, "attention": attention,
+        "repeat": repeat,
     });
     let mut trip = json!({"step": 0, "rank": 0, "where": "gradient", "kind": "nan", "loss": 0.5});
     match alarm {
         Value::Null if parity.is_object() => trip["where"] = "recompute".into(),
+        Value::Null if repeat.is_object() => trip["where"] = "repeat".into(),
         Value::Null if apart.is_object() => (trip["where"], trip["apart"]) = ("rank".into(), apart),
         Value::Null if entries.is_empty() => trip["where"] = "kernel".into(),
         Value::Null => trip["entry"] = (entries.len() - 1).into(),
@@ -82,6 +85,12 @@ fn mismatch(more: Value, twice: Value) -> Value {
     });
     json!({"parity": {"blocks": 2, "pairs": 20, "differing": 5, "first": with(first, more), "twice": twice,
         "gradient_error": 0.125}})
+}
+
+/// The facts of a step that was run twice: `more` is what is known of the first operator that differs.
+fn repeat(more: Value, runs: Value) -> Value {
+    let first = mismatch(more, json!([]))["parity"]["first"].take();
+    json!({"repeat": with(json!({"operators": 20, "differing": 5, "phase": "forward", "first": first}), runs)})
 }
 
 /// The facts of a step with one call of attention, to which entry 0 belongs.
@@ -236,6 +245,23 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
         ("recompute-mismatch", vec![], mismatch(json!({"altered": [{"name": "self"}]}), json!([]))),
         ("recompute-mismatch", vec![], mismatch(json!({"arguments": [["approximate", "none", "tanh"]]}), json!([]))),
         ("recompute-mismatch", vec![], mismatch(none(), json!([]))),
+        ("recompute-mismatch", vec![], mismatch(json!({"op": "", "unsteady": true}), json!([]))),
+        (
+            "buffer-reused",
+            vec![],
+            mismatch(
+                json!({"unpacked": true, "node": "MulBackward0",
+                    "altered": [{"name": "saved tensor", "writer": "aten.copy_.default", "place": place}]}),
+                json!([]),
+            ),
+        ),
+        ("not-repeatable", vec![], repeat(json!({"altered": [{"name": "self", "unwritten": true}]}), none())),
+        ("not-repeatable", vec![], repeat(json!({"altered": [{"name": "self"}]}), none())),
+        ("not-repeatable", vec![], repeat(json!({"random": true}), none())),
+        ("not-repeatable", vec![], repeat(json!({"extra": true}), none())),
+        ("not-repeatable", vec![], repeat(json!({"arguments": [["other", "0.5", "0.25"]]}), none())),
+        ("not-repeatable", vec![], repeat(none(), json!({"one_thread": true, "deterministic": false}))),
+        ("not-repeatable", vec![], repeat(none(), json!({"one_thread": false, "deterministic": true}))),
         (
             "recompute-mismatch",
             vec![],

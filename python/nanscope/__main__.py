@@ -18,6 +18,10 @@ def main() -> int:
         from nanscope.fixes.once_more import once_more
 
         return once_more(command)
+    if command.kind == "checkpoint":
+        from nanscope.tuner.command import checkpoint
+
+        return checkpoint(command)
     if command.kind != "run":
         return command.status or 0
     from nanscope.run import run

@@ -34,8 +34,11 @@ __all__ = [
     "__version__",
     "caller",
     "census",
+    "checkpoint_plan",
+    "checkpoint_write",
     "counts",
     "diagnose",
+    "diff_told",
     "digest",
     "drift",
     "fixed",
@@ -214,9 +217,8 @@ class Command:
     A command line, understood.
 
     `kind` is `"run"` when Python has a script to run: then exactly one of `script` and `module` is there, and `args` are
-    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the
-    number of steps from one comparison of recomputation and forward to the next, 0 for one only, None for none; `check_ranks`
-    that between two comparisons of ranks, None for none. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
+    its own; `nproc_per_node` is the number of ranks to start, None for the script alone; `check` is the number of steps from one comparison of recomputation and forward to the next, 0 for one only,
+    None for none, `check_attention` that from one comparison of kernels of attention with their formula to the next, `check_ranks` that between two comparisons of ranks, 0 to leave it to what they cost. It is `"checkpoint"` when checkpointing of a script is to be tuned: `limit` in bytes, `step`, `every`, `setting`, `format`. It is `"prove"` when a fix is to be run once more: `out` is the run folder, `number` that of the fix. It is `"exit"` when the command was executed already: then `status` is the exit status.
     """
     @property
     def args(self, /) -> list[str]: ...
@@ -225,17 +227,25 @@ class Command:
     @property
     def check(self, /) -> int | None: ...
     @property
+    def check_attention(self, /) -> int | None: ...
+    @property
     def check_ranks(self, /) -> int | None: ...
     @property
     def color(self, /) -> str: ...
     @property
     def diagnose_first(self, /) -> int: ...
     @property
+    def every(self, /) -> list[int]: ...
+    @property
+    def format(self, /) -> str: ...
+    @property
     def json(self, /) -> str | None: ...
     @property
     def kind(self, /) -> str: ...
     @property
     def lang(self, /) -> str: ...
+    @property
+    def limit(self, /) -> int | None: ...
     @property
     def module(self, /) -> str | None: ...
     @property
@@ -249,7 +259,11 @@ class Command:
     @property
     def script(self, /) -> str | None: ...
     @property
+    def setting(self, /) -> str | None: ...
+    @property
     def status(self, /) -> int | None: ...
+    @property
+    def step(self, /) -> int: ...
 
 @final
 class Event:
@@ -1039,6 +1053,22 @@ def census(tensor: Any) -> str | None:
     Raises RuntimeError when torch has not been imported.
     """
 
+def checkpoint_plan(trace: str, every: SupportsGetItem[int, SupportsIndex], limit: SupportsIndex | None = None) -> str:
+    """
+    Which settings of checkpointing to run, with what the trace of a step predicts of each, as JSON: none, all, every k-th block for
+    each of `every`, the program as it is, the best with a peak of at most `limit` bytes. `trace` is a `nanscope_tune::Trace` as JSON.
+
+    Raises `ValueError` when it is none.
+    """
+
+def checkpoint_write(folder: str | PathLike[str], tuned: str, lang: str) -> str:
+    """
+    Writes what was found (JSON, schema `nanscope.checkpoint/1`) into the run folder `folder`: `checkpoint.json`, `checkpoint.svg`, and
+    `checkpoint.diff` where there is one. Returns it as text for a terminal, in the language `lang`.
+
+    Raises `OSError` when it cannot be written, `ValueError` when it is no such JSON, or there is no such language.
+    """
+
 def counts(tensor: Any) -> tuple[int, int, int, float | None] | None:
     """
     `(nan, posinf, neginf, largest finite magnitude)`; the magnitude is None when no element is finite.
@@ -1055,6 +1085,11 @@ def diagnose(
     for a run in which nothing was found; `outcomes` is what was tried after the diagnosis.
 
     Raises `ValueError` when a text is not what the schema says, or there is no such language.
+    """
+
+def diff_told(diff: str, colour: bool) -> str:
+    """
+    A diff for a terminal.
     """
 
 def digest(tensor: Any) -> int | None:
@@ -1127,7 +1162,8 @@ def outcomes(path: str | PathLike[str]) -> str:
 
 def parse(argv: SupportsGetItem[int, str]) -> Command:
     """
-    Understands a command line, the program's name first as in `sys.argv`, and executes every command but `run`.
+    Understands a command line, the program's name first as in `sys.argv`, and executes every command but `run` and
+    `checkpoint`.
 
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
     """

@@ -1,6 +1,8 @@
-"""Whether recomputation gives what forward gave: one step, run again under a witness before its update is made.
+"""Whether what was computed is what should have been: of a step that is about to make its update.
 
-Says which steps are looked at, and what is a trip; what it means is said in Rust.
+Says which steps are looked at, runs them again under a witness, and says what is a trip; what it means is said in Rust.
+Here what backward gets is compared with what forward had: recomputations, and what saved-tensor hooks kept. Kernels of
+attention are in `attention/audit.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nanscope.capture.recomputed import Seen
+from nanscope.kept import Kept, Pair
 from nanscope.replay.names import Names
 from nanscope.replay.phases import phases
 from nanscope.replay.player import Player, Unplayable
+from nanscope.replay.sample import Value
 from nanscope.trip import Trip
 
 if TYPE_CHECKING:
@@ -27,30 +31,42 @@ if TYPE_CHECKING:
 class Audit:
     """`every`: steps from one comparison to the next, 0 for one only, `None` for none. Each optimizer has its own."""
 
-    def __init__(self, every: int | None) -> None:
+    where: str  # of the trip
+    what: str  # is compared
+
+    def __init__(self, every: int | None, watcher: Watcher) -> None:
         self.every = every
-        self.seen = Seen()
+        self._watcher = watcher
         self._next: dict[int, float] = {}  # number of an optimizer -> the step from which on it is due
 
-    def __call__(self, watcher: Watcher, optimizer: Any) -> Trip | None:
-        """A step that has run part of its forward again is about to make its update. The trip, if it must not."""
-        self.seen.any = False
+    def __call__(self, optimizer: Any) -> Trip | None:
+        """A step is about to make its update. The trip, if it must not."""
+        due = self._taken(optimizer)
+        return None if due is None else self._run_again(due[0], optimizer)
+
+    def _taken(self, optimizer: Any) -> tuple[int, bool] | None:
+        """The step, where it is to be looked at now, and whether it is the first of this optimizer; `None` where it is not."""
+        watcher = self._watcher
         step = watcher.clock.now() if optimizer is None else watcher.clock.step_of(optimizer)
         number = -1 if optimizer is None else watcher.course.number(optimizer)
-        if (
-            self.every is None
-            or (watcher.errand is not None and not watcher.errand.audits)
-            or watcher.diagnosing
-            or step < self._next.get(number, 0)
-        ):
+        if self._idle() or step < self._next.get(number, 0):
             return None
+        fresh = number not in self._next
         self._next[number] = step + self.every if self.every else float("inf")
-        trip = Trip(step, "recompute", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+        return step, fresh
+
+    def _idle(self) -> bool:
+        watcher = self._watcher
+        return self.every is None or (watcher.errand is not None and not watcher.errand.audits) or watcher.diagnosing
+
+    def _run_again(self, step: int, optimizer: Any) -> Trip | None:
+        watcher = self._watcher
+        trip = Trip(step, self.where, "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
         trip.roots = list(watcher.recorder.roots)
         watcher.diagnosing = True
         popped = watcher.recorder.enter()
         try:
-            return trip if self._compared(watcher, trip) else None
+            return trip if self._compared(trip) else None
         except Unplayable as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - our fault must not become the program's
@@ -58,16 +74,90 @@ class Audit:
         finally:
             watcher.recorder.leave(popped)
             watcher.diagnosing = False
-            self.seen.any, self.seen.nodes = False, None
-        watcher.run_folder.note(f"step {step}: recomputation was not compared: {reason}")
+        watcher.run_folder.note(f"step {step}: {self.what} not compared: {reason}")
         return None
 
-    def _compared(self, watcher: Watcher, trip: Trip) -> bool:
-        """Whether they differ; then `trip.ledger` says how."""
-        from nanscope.diagnosis import facts, losses_equal
+    def _compared(self, trip: Trip) -> bool:
+        """Whether something differs; then `trip.ledger` says how."""
+        raise NotImplementedError
+
+
+class Recomputation(Audit):
+    """What backward gets beside what forward had.
+
+    The first comparison, and each where the program recomputes by hand, runs the step again and looks at every operator. The
+    others look while the program runs at what torch itself compares, and run the step again only if that differs.
+    """
+
+    where = "recompute"
+    what = "recomputation was"
+
+    def __init__(self, every: int | None, watcher: Watcher) -> None:
+        super().__init__(every, watcher)
+        self.kept = Kept(self._due, self._used)
+        self.seen = Seen(self._about_to_recompute)
+        self._soonest = -1.0
+        self._parted: list[Pair] = []  # what differed while the program ran
+        self._buffers: list[tuple[torch.Tensor, int | None]] | None = (
+            None  # as they were before the first recomputation
+        )
+
+    def __call__(self, optimizer: Any) -> Trip | None:
+        self.seen.any = False
+        due = self._taken(optimizer)
+        if due is None:
+            return None
+        step, fresh = due
+        self._soonest = min(self._next.values())
+        # What is saved in the first step may be out of step with its recomputation: a table made at the first call.
+        self._parted = self.kept.broken() if fresh else self.kept.parted()
+        recomputed = self._buffers is not None
+        apart = bool(self._parted) or self._moved()
+        alone = self.seen.foreign or (recomputed and (fresh or not self.kept.compared))
+        self._buffers, self.seen.foreign = None, False
+        try:
+            return self._run_again(step, optimizer) if apart or alone else None
+        finally:
+            self.kept.clear()
+            self.seen.any, self.seen.nodes = False, None
+
+    def refused_by_torch(self, error: BaseException) -> Trip | None:
+        """Torch itself has found that a recomputation differs in shape or type, and has ended the program: where it began."""
+        if type(error).__module__ != "torch.utils.checkpoint" or self.every is None:
+            return None
+        watcher = self._watcher
+        try:
+            return self._run_again(watcher.clock.now(), None) if watcher.recorder.tape.events else None
+        finally:
+            self.kept.clear()
+            self.seen.any, self.seen.nodes = False, None
+
+    # ---- while the program runs
+
+    def _due(self) -> bool:
+        if self.seen.nodes is not None:
+            return True
+        return self._watcher.clock.now() >= self._soonest and not self._idle()
+
+    def _used(self) -> None:
+        self.seen.any = True
+
+    def _about_to_recompute(self) -> None:
+        """Buffers as forward has left them, of every module that has been called."""
+        if self._buffers is None and self.seen.nodes is None and self._due():
+            found = {id(b): b for root in self._watcher.recorder.roots for b in root.buffers()}
+            self._buffers = [(buffer, Value("", buffer).digest) for buffer in found.values()]
+
+    def _moved(self) -> bool:
+        return any(Value("", buffer).digest != digest for buffer, digest in self._buffers or ())
+
+    # ---- the step once more
+
+    def _compared(self, trip: Trip) -> bool:
         from nanscope.replay.parity import Parity
         from nanscope.replay.witness import Witness
 
+        watcher = self._watcher
         reason = refused(watcher)
         if reason is not None:
             raise Unplayable(reason)
@@ -75,38 +165,35 @@ class Audit:
         base = watcher.run_folder.info["cwd"]
         names = Names(trip.roots, list(watcher.optimizers))
         self.seen.nodes = set()
+        self.kept.clear()
         witness = Witness(watcher.recorder.empties, base, self.seen)
-        player = _played(watcher, trip, names, witness)
-        if player.error is not None:
+        self.kept.operators = lambda: witness.operators
+        player = played(watcher, trip, names, witness)
+        if player.error is not None and type(player.error).__module__ != "torch.utils.checkpoint":
             raise Unplayable("; ".join(player.problems))
-        parity = Parity(witness)
+        parity = Parity(witness, self.kept.broken(), self._parted)
         if parity.equal:
             return False
         plain = parity.plain(names, base)
-        error_of_gradients = self._gradient_error(watcher, trip, names, player)
+        error_of_gradients = None if player.error else self._gradient_error(watcher, trip, names, player)
         if error_of_gradients is not None:
             plain["gradient_error"] = error_of_gradients
-        if not all(losses_equal(event.value, value) for event, value in player.losses):
-            player.problems.append("the replayed loss differs from the recorded one")
-        trip.ledger = {
-            "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
-            "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems, "parity": plain,
-            "seconds": time.perf_counter() - start,
-        }  # fmt: skip
+        trip.ledger = {**ledger(trip, names, player, witness, start), "parity": plain}
         return True
 
     def _gradient_error(self, watcher: Watcher, trip: Trip, names: Names, player: Player) -> float | None:
         """The step once more without checkpointing: how far the gradients are from those. `None` where that cannot be had."""
         from nanscope.replay.witness import Witness
 
-        witness = Witness(watcher.recorder.empties, watcher.run_folder.info["cwd"], Seen())
+        witness = Witness(watcher.recorder.empties, watcher.run_folder.info["cwd"], Seen(lambda: None))
+        self.seen.nodes = set()
         try:
             with without_checkpoints() as left_out:
-                plain = _played(watcher, trip, names, witness)
+                plain = played(watcher, trip, names, witness)
         except Exception as error:  # noqa: BLE001 - nothing is lost but a number
             watcher.run_folder.note(f"how far the gradients are off was not measured: {type(error).__name__}: {error}")
             return None
-        if plain.error is not None or not left_out[0]:
+        if plain.error is not None or not left_out[0] or self.seen.nodes:  # written by hand, it is there still
             return None
         by, size = 0.0, 0.0
         for key, gradient in plain.gradients.items():
@@ -130,7 +217,21 @@ def refused(watcher: Watcher) -> str | None:
     return None
 
 
-def _played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+def ledger(trip: Trip, names: Names, player: Player, witness: Any, start: float) -> dict[str, Any]:
+    """That of a step that was run again under a witness, begun at `start` by `time.perf_counter()`."""
+    from nanscope.diagnosis import facts, losses_equal
+
+    if not all(losses_equal(event.value, value) for event, value in player.losses):
+        player.problems.append("the replayed loss differs from the recorded one")
+    return {
+        "method": "tape", "faithful": not player.problems, "events": len(player.events), "operators": witness.operators,
+        "entries": witness.ledger(names), "facts": facts(trip), "warnings": player.problems,
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+
+
+def played(watcher: Watcher, trip: Trip, names: Names, witness: Any) -> Player:
+    """The step, run again under `witness`."""
     from nanscope.diagnosis import leaves
 
     player = Player(trip.tape, None, [], [watcher.scaler] if watcher.scaler is not None else [])
@@ -156,8 +257,9 @@ def without_checkpoints() -> Iterator[list[int]]:
         yield
 
     cls = home.CheckpointFunction
+    before = cls.__dict__.get("apply")
     cls.apply = classmethod(apply)  # type: ignore[method-assign, assignment]
-    undo.append(functools.partial(delattr, cls, "apply"))
+    undo.append(functools.partial(delattr, cls, "apply") if before is None else lambda: setattr(cls, "apply", before))
     name = "_checkpoint_without_reentrant_generator"
     original = getattr(home, name, None)
     if original is not None:

@@ -199,6 +199,8 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
     if tracer.exponents:
         ledger["facts"]["gradient_exponents"] = {"exponents": sorted(tracer.exponents.items())}
     ledger["entries"] = tracer.ledger(names)
+    tracer.tell_attention(ledger)
+    watcher.kernels.recall(ledger)
     ledger["operators"] = tracer.operators
     ledger["seconds"] = time.perf_counter() - start
     return ledger

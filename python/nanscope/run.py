@@ -77,6 +77,7 @@ def watcher_of(command: Any) -> Any:
             diagnose_first=command.diagnose_first,
             check=command.check,
             check_ranks=command.check_ranks,
+            check_attention=command.check_attention,
             budget=command.budget,
             lang=command.lang,
             again=again,

@@ -20,6 +20,7 @@ def watch(
     diagnose_first: int = 1,
     check: int | None = 0,
     check_ranks: int | None = 0,
+    check_attention: int | None = None,
     budget: float = 60.0,
     quiet: bool = False,
     lang: Lang | None = None,
@@ -30,8 +31,9 @@ def watch(
     on; `continue` lets it happen. With the last two, the first `diagnose_first` trips are diagnosed. `out` is the run
     folder (a new one below `nanscope-runs/` by default). `check` is the number of steps from one comparison of
     recomputation under gradient checkpointing with the forward pass to the next; 0 compares one early step only, `None`
-    none; `check_ranks` is that from one comparison between ranks to the next, 0 as often as it costs little, `None` for
-    none. `budget` is the number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
+    none. `check_attention` is that from one comparison of kernels of attention with their formula in float64 to the next, `None`
+    for none, `check_ranks` that from one comparison between ranks to the next, 0 as often as it costs little, `None` for none.
+    `budget` is the number of seconds that experiments on the failing step may take; 0 makes none. `quiet` prints
     nothing. `lang` is the language of the report, that of the locale by default.
 
     Raises `OSError` if the run folder cannot be written, `RuntimeError` if a watch is on already in this process.
@@ -42,8 +44,8 @@ def watch(
             print(scope.report["origin"]["line"])
     """
     return Scope(
-        on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, check_ranks=check_ranks, budget=budget,
-        quiet=quiet, lang=lang,
+        on_trip=on_trip, out=out, diagnose_first=diagnose_first, check=check, check_attention=check_attention,
+        check_ranks=check_ranks, budget=budget, quiet=quiet, lang=lang,
     )  # fmt: skip
 
 
@@ -58,6 +60,7 @@ class Scope:
         diagnose_first: int,
         check: int | None,
         check_ranks: int | None,
+        check_attention: int | None,
         budget: float,
         quiet: bool,
         lang: Lang | None,
@@ -70,6 +73,8 @@ class Scope:
             raise ValueError(f"check: expected a number of steps or None, got {check!r}")
         if check_ranks is not None and check_ranks < 0:
             raise ValueError(f"check_ranks: expected a number of steps or None, got {check_ranks!r}")
+        if check_attention is not None and check_attention < 1:
+            raise ValueError(f"check_attention: expected a number of steps from 1 on or None, got {check_attention!r}")
         if not budget >= 0:
             raise ValueError(f"budget: expected a number of seconds, got {budget!r}")
         self._options: dict[str, Any] = {
@@ -78,6 +83,7 @@ class Scope:
             "diagnose_first": diagnose_first,
             "check": check,
             "check_ranks": check_ranks,
+            "check_attention": check_attention,
             "budget": budget,
             "lang": lang,
         }

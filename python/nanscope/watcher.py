@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
-from nanscope import _core, signals
+from nanscope import _core, kept, signals
 from nanscope.again.errand import Errand
 from nanscope.again.process import Again
-from nanscope.audit import Audit
+from nanscope.attention.audit import Kernels
+from nanscope.audit import Recomputation
 from nanscope.capture import (
     autograd,
     calls,
@@ -69,6 +70,7 @@ class Watcher:
         errand: Errand | None = None,
         check: int | None = 0,
         check_ranks: int | None = 0,
+        check_attention: int | None = None,
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
     ) -> None:
@@ -96,8 +98,8 @@ class Watcher:
         self.let_down = False  # ended because another rank has tripped
         # A fix is made in the running program by one process only.
         alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
-        alike["check_ranks"] = check_ranks
-        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
+        alike |= {"check_attention": check_attention, "check_ranks": check_ranks, "lang": self.run_folder.lang}
+        self.children = Children(self.folder, script, argv, alike)
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
         self.parallel = parallel.Parallel()
@@ -115,7 +117,8 @@ class Watcher:
             self._alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
-        self.audit = Audit(check)
+        self.audit = Recomputation(check, self)
+        self.kernels = Kernels(check_attention, self)
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
@@ -156,6 +159,7 @@ class Watcher:
             swaps.install(recorder),
             parallel.install(recorder, self.parallel),
             recomputed.install(recorder, self.audit.seen),
+            kept.install(self.audit.kept),
         ]
         os.register_at_fork(after_in_child=self._in_child)
         self.joined()
@@ -289,7 +293,9 @@ class Watcher:
         elif recorder.changed:
             trip = self._bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
-            trip = self.audit(self, optimizer)
+            trip = self.audit(optimizer)
+        if trip is None and self.kernels.every is not None:
+            trip = self.kernels(optimizer)
         if trip is None and self.collectives.works:
             trip = self._unfinished(optimizer)
         if trip is None and self.peers is not None:
@@ -301,6 +307,8 @@ class Watcher:
             if leave_out and (trip.apart is None or trip.apart["kind"] == "unfinished"):
                 return True
             start = time.perf_counter_ns()
+        if self.errand is not None:
+            self.errand.updating(self, optimizer)
         known = self._settings.get(id(optimizer))
         if known is not None and known[0] == gradients.settings:
             self._vouched = known[1] and gradients.largest < signals.GRADIENT_VOUCHED
@@ -427,6 +435,7 @@ class Watcher:
             quiet
             and self.errand is None
             and not self.audit.every
+            and self.kernels.every is None
             and type(gradients) is _core.Look
             and known == (gradients.settings, True)
             and self._number not in self.course._carries
@@ -501,10 +510,14 @@ class Watcher:
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
                     trip = self._trip("gradient", None, owner.grad, owner)
             if trip is None and self.audit.seen.any:
-                trip = self.audit(self, None)
+                trip = self.audit(None)
+            if trip is None and self.kernels.every is not None:
+                trip = self.kernels(None)
             if trip is not None:
                 self._update_left_out = self.confirm(trip)
                 return self._update_left_out
+            if self.errand is not None:
+                self.errand.updating(self, None)
         finally:
             recorder.leave(popped)
         return False
@@ -733,6 +746,8 @@ class Watcher:
                     trip = self._trip("gradient", None, bad, owner)
             if trip is None and not recorder.backward_done:
                 trip = self._unused_loss()
+            if trip is None and error is not None:
+                trip = self.audit.refused_by_torch(error)
             if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
                 trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self.calm.loss)
                 trip.roots = list(recorder.roots)

@@ -65,8 +65,8 @@ class Runner:
     def __call__(self, case: Case) -> Outcome:
         if case.healthy:
             return self._healthy(Outcome(case), "healthy", False)
-        argv = case.truth.get("argv")
-        _, report = tools.watched(self.folder / case.id, case.source, arguments=argv)
+        argv, options = case.truth.get("argv"), case.truth.get("options")
+        _, report = tools.watched(self.folder / case.id, case.source, arguments=argv, options=options)
         outcome = Outcome(case, score(case, report, tools.tried(self.folder / case.id)))
         if self.anomaly and not case.ranks:
             line = tools.anomaly_line(self.folder / f"{case.id}-anomaly", case.source, argv)
@@ -79,7 +79,8 @@ class Runner:
     def _healthy(self, outcome: Outcome, label: str, fix: bool) -> Outcome:
         case = outcome.case
         folder = self.folder / f"{case.id}-{label}"
-        ran, report = tools.watched(folder, case.source, fix=fix, arguments=case.truth.get("argv"))
+        argv, options = case.truth.get("argv"), case.truth.get("options")
+        ran, report = tools.watched(folder, case.source, fix=fix, arguments=argv, options=options)
         if report is not None and report["verdict"] == "finite" and ran.status == 0:
             return replace(outcome, quiet=outcome.quiet + 1)
         origin = (report or {}).get("origin", {})

@@ -22,16 +22,26 @@ def write(folder: Path, source: str) -> None:
 
 
 def watched(
-    folder: Path, source: str, fix: bool = False, arguments: list[str] | None = None
+    folder: Path, source: str, fix: bool = False, arguments: list[str] | None = None, options: list[str] | None = None
 ) -> tuple[Ran, dict[str, Any] | None]:
-    """The program under `nanscope run`, with its own `arguments`; the report if one was written."""
+    """The program under `nanscope run`, with `options` and the program's own `arguments`; the report if one was written."""
     write(folder, source)
 
     def action() -> int:
         from nanscope import _core
         from nanscope.run import run as nanscope_run
 
-        command = ["nanscope", "run", "--json", "report.json", "--out", "run", PROGRAM, *(arguments or [])]
+        command = [
+            "nanscope",
+            "run",
+            "--json",
+            "report.json",
+            "--out",
+            "run",
+            *(options or []),
+            PROGRAM,
+            *(arguments or []),
+        ]
         return nanscope_run(_core.parse(command))
 
     ran = run(folder, action, {"FIX": "1"} if fix else {"FIX": ""})

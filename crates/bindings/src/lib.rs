@@ -11,6 +11,7 @@ mod look;
 mod monitor;
 mod scan;
 mod tape;
+mod tune;
 
 use pyo3::prelude::*;
 
@@ -39,6 +40,8 @@ mod _core {
     use super::tape::{
         Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Recording, Ref, Shortcut, Tape, caller,
     };
+    #[pymodule_export]
+    use super::tune::{checkpoint_plan, checkpoint_write, diff_told};
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

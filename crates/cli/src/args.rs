@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::run::Check;
-use crate::{Color, OnTrip};
+use crate::{Checks, Color, OnTrip};
 
 /// Finds where a PyTorch training run turns NaN: the line, the numbers, the cause
 #[derive(Debug, Parser)]
@@ -20,6 +19,16 @@ pub(crate) struct Args {
     pub(crate) lang: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// A form for a person or for a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum DataFormat {
+    /// For a person.
+    #[default]
+    Text,
+    /// For a machine.
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,6 +56,30 @@ pub(crate) enum Command {
         /// Run the program with the fix, past the step that failed, and tell what came out
         #[arg(long)]
         prove: bool,
+    },
+    Checkpoint(CheckpointArgs),
+    /// Read NCCL logs and flight-recorder dumps of many ranks: versions, transports, missing peers, timeouts, and the
+    /// collective at which ranks parted
+    ///
+    /// Exit status: 0 where nothing was found, 1 where a fault was, 2 where a file could not be read.
+    Logs {
+        /// Logs written under NCCL_DEBUG=INFO, output of ranks, flight-recorder dumps (JSON or pickle, which is never unpickled)
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Form of what is shown
+        #[arg(long, value_enum, default_value_t)]
+        format: DataFormat,
+        /// Show so many of the lines that are in no known format
+        #[arg(long, value_name = "N", default_value_t = 0, default_missing_value = "20", num_args = 0..=1, require_equals = true)]
+        unknown: usize,
+    },
+    /// Examine this machine before a run: versions and known-bad combinations, variables, GPUs, clock, shared memory, limits
+    ///
+    /// Exit status: 0 where no problem was found, 1 where one was.
+    Doctor {
+        /// Form of what is shown
+        #[arg(long, value_enum, default_value_t)]
+        format: DataFormat,
     },
     /// List the causes that nanscope knows, or print the page of one
     Rules {
@@ -83,11 +116,11 @@ pub(crate) struct RunArgs {
     /// How many trips to diagnose with --on-trip skip or continue
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) diagnose_first: u32,
-    /// What is compared in which steps: checkpointed blocks with what they compute when they are run again, once in an early
-    /// step (default), in every step with `recompute`, in every Nth with `recompute=N`; parameters and gradients of ranks in
-    /// every Nth step with `ranks=N` (by default in the first few, then every 100th or less often); nothing with `none`. May be given more than once
-    #[arg(long, value_name = "WHAT", value_parser = Check::parse, value_delimiter = ',')]
-    pub(crate) check: Vec<Check>,
+    /// Whether checkpointed blocks compute the same when they are run again: once in an early step (default), `recompute` in
+    /// every step, `recompute=N` in every Nth, or `none`; `attention`, `attention=N`: whether kernels of attention give what
+    /// their formula gives (default: never); `ranks=N`: whether ranks hold the same (default: in a few steps). Several are separated by commas
+    #[arg(long, value_name = "WHAT", value_parser = Checks::parse, default_value = "once", hide_default_value = true)]
+    pub(crate) check: Checks,
     /// Seconds that experiments, and fixes being proved by running the program with them, may take after a trip; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) budget: u32,
@@ -95,6 +128,44 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) nproc_per_node: Option<u32>,
     // A flag, not an option with a value: so that MODULE opens the verbatim part, as SCRIPT does.
+    /// Run a module by name, as python -m does
+    #[arg(short = 'm')]
+    pub(crate) module: bool,
+    /// The script, or the module after -m, and its own arguments
+    #[arg(value_name = "SCRIPT", trailing_var_arg = true, hide = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// What checkpointing which blocks would cost in memory and time, measured on one step of the script
+///
+/// The script runs under watch until that step; then the step is run again with every setting, and the script ends. Options come
+/// before the script; whatever follows it belongs to the script.
+#[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "nanscope checkpoint [OPTIONS] SCRIPT [ARGS]...\n       nanscope checkpoint [OPTIONS] -m MODULE [ARGS]..."
+)]
+pub(crate) struct CheckpointArgs {
+    /// Find the fastest choice of blocks whose peak is at most so large: 512MiB, 1.5GB, a number of bytes
+    #[arg(long, value_name = "SIZE", value_parser = crate::checkpoint::size)]
+    pub(crate) limit: Option<u64>,
+    /// The step to look at, counted from 0; in the first ones the optimizer has no state yet
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) step: u32,
+    /// Show settings with every Kth block checkpointed
+    #[arg(long, value_name = "K,...", value_delimiter = ',', default_values_t = [2, 3, 4], value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) every: Vec<u32>,
+    /// The setting whose diff to show: none, all, every-2, best and so on [default: best, where there is a limit]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) setting: Option<String>,
+    /// Form of what is told
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    pub(crate) format: String,
+    /// The run folder to make [default: a new one below nanscope-runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<String>,
+    /// Seconds that running the program with the diff, to prove it, may take; 0 to leave that out
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) budget: u32,
     /// Run a module by name, as python -m does
     #[arg(short = 'm')]
     pub(crate) module: bool,

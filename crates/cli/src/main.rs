@@ -10,7 +10,7 @@ fn main() {
     let argv: Vec<OsString> = env::args_os().collect();
     let status = match parse(argv.clone()) {
         // The arguments go on as they came: Python parses them with this very code.
-        Parsed::Run(_) | Parsed::Prove(_) => python::nanscope(&argv[1..]),
+        Parsed::Run(_) | Parsed::Checkpoint(_) | Parsed::Prove(_) => python::nanscope(&argv[1..]),
         Parsed::Task(task) => execute(task),
     };
     process::exit(status);

@@ -13,10 +13,10 @@ pub(crate) fn write(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Exit status of a command: 0, or 2 with the reason on stderr.
-pub(crate) fn status(done: anyhow::Result<()>) -> i32 {
+/// Exit status of a command: its own, or 2 with the reason on stderr.
+pub(crate) fn status(done: anyhow::Result<i32>) -> i32 {
     match done {
-        Ok(()) => 0,
+        Ok(status) => status,
         Err(error) => {
             eprintln!("nanscope: {error:#}");
             2

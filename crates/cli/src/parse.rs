@@ -5,10 +5,9 @@ use clap_complete::Shell;
 use nanscope_lang::Lang;
 use nanscope_report::Format;
 
-use crate::run::Checks;
 use crate::{
-    Color, OnTrip, RunOptions,
-    args::{Args, Command, RunArgs},
+    CheckpointOptions, Color, OnTrip, RunOptions,
+    args::{Args, CheckpointArgs, Command, DataFormat, RunArgs},
     locale,
 };
 
@@ -17,6 +16,8 @@ use crate::{
 pub enum Parsed {
     /// For Python.
     Run(RunOptions),
+    /// For Python.
+    Checkpoint(CheckpointOptions),
     /// For Python.
     Prove(ProveOptions),
     /// For [`execute`](crate::execute).
@@ -49,6 +50,18 @@ pub enum Task {
         number: usize,
         write: bool,
         color: Color,
+        lang: Lang,
+    },
+    Doctor {
+        format: DataFormat,
+        /// The Python that trains; by default the one that `PYTHON` names, or `python3`.
+        python: Option<PathBuf>,
+        lang: Lang,
+    },
+    Logs {
+        files: Vec<PathBuf>,
+        format: DataFormat,
+        unknown: usize,
         lang: Lang,
     },
     Rules {
@@ -85,7 +98,11 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
     match args.command {
         Command::Run(run) => match options(run, color, lang) {
             Some(options) => Parsed::Run(options),
-            None => Parsed::Task(Task::Say(Said::Wrong(NO_SCRIPT.into()))),
+            None => Parsed::Task(Task::Say(Said::Wrong(no_script("run")))),
+        },
+        Command::Checkpoint(args) => match tuning(args, color, lang) {
+            Some(options) => Parsed::Checkpoint(options),
+            None => Parsed::Task(Task::Say(Said::Wrong(no_script("checkpoint")))),
         },
         Command::Explain { run, format } => {
             let format = format.parse().expect("clap lets only the names of formats pass");
@@ -93,21 +110,38 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Parsed {
         }
         Command::Fix { run, number, prove: true, .. } => Parsed::Prove(ProveOptions { run, number, lang }),
         Command::Fix { run, number, write, .. } => Parsed::Task(Task::Fix { run, number, write, color, lang }),
+        Command::Doctor { format } => Parsed::Task(Task::Doctor { format, python: None, lang }),
+        Command::Logs { files, format, unknown } => Parsed::Task(Task::Logs { files, format, unknown, lang }),
         Command::Rules { id } => Parsed::Task(Task::Rules { id, lang }),
         Command::Completions { shell } => Parsed::Task(Task::Completions { shell }),
     }
 }
 
-const NO_SCRIPT: &str =
-    "nanscope run: no script given; expected: nanscope run SCRIPT [ARGS]... or nanscope run -m MODULE [ARGS]...";
+fn no_script(command: &str) -> String {
+    format!(
+        "nanscope {command}: no script given; expected: nanscope {command} SCRIPT [ARGS]... or nanscope {command} -m MODULE [ARGS]..."
+    )
+}
+
+/// Script, module, and the arguments of either; None when neither was given.
+fn target(command: Vec<String>, module: bool) -> Option<(Option<String>, Option<String>, Vec<String>)> {
+    let mut command = command.into_iter();
+    let target = command.next().filter(|name| !name.is_empty())?;
+    let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
+    Some((script, module, command.collect()))
+}
+
+/// None when neither a script nor a module was given.
+fn tuning(args: CheckpointArgs, color: Color, lang: Lang) -> Option<CheckpointOptions> {
+    let CheckpointArgs { limit, step, every, setting, format, out, budget, module, command } = args;
+    let (script, module, args) = target(command, module)?;
+    Some(CheckpointOptions { script, module, args, limit, step, every, setting, format, out, budget, color, lang })
+}
 
 /// None when neither a script nor a module was given.
 fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
     let RunArgs { on_trip, heal, json, out, diagnose_first, check, budget, nproc_per_node, module, command } = run;
-    let mut command = command.into_iter();
-    let target = command.next().filter(|name| !name.is_empty())?;
-    let (script, module) = if module { (None, Some(target)) } else { (Some(target), None) };
-    let args = command.collect();
+    let (script, module, args) = target(command, module)?;
     let on_trip = if heal { OnTrip::Heal } else { on_trip };
     Some(RunOptions {
         script,
@@ -117,7 +151,7 @@ fn options(run: RunArgs, color: Color, lang: Lang) -> Option<RunOptions> {
         json,
         out,
         diagnose_first,
-        checks: Checks::of(&check),
+        check,
         budget,
         nproc_per_node,
         color,

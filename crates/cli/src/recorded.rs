@@ -48,6 +48,7 @@ pub(crate) fn report(run: &Run, lang: Lang) -> Report {
         origin: None,
         chain: vec![],
         digits: vec![],
+        attention: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,

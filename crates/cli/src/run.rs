@@ -27,63 +27,68 @@ impl OnTrip {
     }
 }
 
-/// One word of `--check`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
-    /// Recomputation of checkpointed blocks, in the first step that has any.
+/// In which steps the recomputation of checkpointed blocks is compared with their forward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// In the first step that has any.
+    #[default]
     Once,
-    /// The same in every so manieth step.
-    Recompute(u32),
-    /// What ranks must have in common, every so many steps.
-    Ranks(u32),
-    /// Nothing.
-    None,
+    /// In that one, and whenever so many steps have passed.
+    Every(u32),
+    /// Never.
+    Never,
 }
 
 impl Check {
-    /// As it is written: `once`, `recompute`, `recompute=N`, `ranks`, `ranks=N`, `none`.
-    pub(crate) fn parse(text: &str) -> Result<Check, String> {
-        let wrong = || format!("expected once, recompute, recompute=N, ranks=N or none, got {text}");
-        match text.split_once('=') {
-            None if text == "once" => Ok(Check::Once),
-            None if text == "none" => Ok(Check::None),
-            None if text == "recompute" => Ok(Check::Recompute(1)),
-            None if text == "ranks" => Ok(Check::Ranks(0)),
-            Some((what, steps)) => match (what, steps.parse()) {
-                ("recompute", Ok(steps)) if steps > 0 => Ok(Check::Recompute(steps)),
-                ("ranks", Ok(steps)) if steps > 0 => Ok(Check::Ranks(steps)),
-                _ => Err(wrong()),
-            },
-            _ => Err(wrong()),
+    /// Steps between two comparisons: 0 for one comparison only; None for none.
+    pub fn every(self) -> Option<u32> {
+        match self {
+            Check::Once => Some(0),
+            Check::Every(steps) => Some(steps),
+            Check::Never => None,
         }
     }
 }
 
-/// In which steps two things that must agree are compared. A field is None where they never are.
+/// What is compared while the run is healthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Steps from one comparison of recomputation and forward to the next; 0 for one only.
-    pub recompute: Option<u32>,
-    /// Steps from one comparison between ranks to the next; the first few steps are compared anyway. 0 leaves it to what a
-    /// comparison costs.
+    /// The recomputation of checkpointed blocks with their forward pass.
+    pub recompute: Check,
+    /// Kernels of attention with their formula: every so many steps; None for never.
+    pub attention: Option<u32>,
+    /// What ranks must have in common: every so many steps, 0 as often as it costs little; None for never.
     pub ranks: Option<u32>,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Checks { recompute: Some(0), ranks: Some(0) }
+        Checks { recompute: Check::default(), attention: None, ranks: Some(0) }
     }
 }
 
 impl Checks {
-    /// What `words` ask for; of two that contradict each other the last holds.
-    pub(crate) fn of(words: &[Check]) -> Checks {
-        words.iter().fold(Checks::default(), |checks, word| match *word {
-            Check::Once => Checks { recompute: Some(0), ..checks },
-            Check::Recompute(steps) => Checks { recompute: Some(steps), ..checks },
-            Check::Ranks(steps) => Checks { ranks: Some(steps), ..checks },
-            Check::None => Checks { recompute: None, ranks: None },
-        })
+    /// As it is written: a list of `once`, `recompute`, `recompute=N`, `attention`, `attention=N`,
+    /// `ranks`, `ranks=N`, or `none`.
+    pub(crate) fn parse(text: &str) -> Result<Checks, String> {
+        let mut found = Checks::default();
+        for part in text.split(',') {
+            let wrong = || {
+                format!("expected once, recompute, recompute=N, attention, attention=N, ranks=N or none, got {part}")
+            };
+            let (what, steps) = part.split_once('=').map_or((part, None), |(what, steps)| (what, Some(steps)));
+            let every =
+                steps.map(str::parse::<u32>).transpose().ok().filter(|steps| *steps != Some(0)).ok_or_else(wrong)?;
+            match (what, every) {
+                ("once", None) => found.recompute = Check::Once,
+                ("none", None) => (found.recompute, found.ranks) = (Check::Never, None),
+                ("recompute", every) => found.recompute = Check::Every(every.unwrap_or(1)),
+                ("ranks", every) => found.ranks = Some(every.unwrap_or(0)),
+                ("attention", every) => found.attention = Some(every.unwrap_or(1)),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -104,8 +109,8 @@ pub struct RunOptions {
     pub out: Option<String>,
     /// Trips to diagnose when the script goes on after them.
     pub diagnose_first: u32,
-    /// Steps in which what must agree is compared.
-    pub checks: Checks,
+    /// What is compared while the run is healthy, and in which steps.
+    pub check: Checks,
     /// Seconds for experiments and proofs after a trip.
     pub budget: u32,
     /// Ranks to start on this machine; None for the script alone.

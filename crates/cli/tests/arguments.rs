@@ -1,6 +1,6 @@
 //! What belongs to nanscope and what belongs to the script.
 
-use nanscope_cli::{Checks, Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
+use nanscope_cli::{Check, Checks, Color, Lang, OnTrip, Parsed, RunOptions, Said, Task, parse};
 
 fn parsed(argv: &[&str]) -> Parsed {
     parse([&["/usr/bin/__main__.py"], argv].concat())
@@ -44,13 +44,22 @@ fn a_module_keeps_its_own_arguments() {
 
 #[test]
 fn what_is_compared_and_how_often() {
-    let checks = |words: &[&str]| run(&[&["run"], words, &["t.py"]].concat()).checks;
-    assert_eq!(checks(&[]), Checks { recompute: Some(0), ranks: Some(0) });
-    assert_eq!(checks(&["--check=recompute"]).recompute, Some(1));
-    assert_eq!(checks(&["--check=recompute=50", "--check", "ranks=7"]), Checks { recompute: Some(50), ranks: Some(7) });
-    assert_eq!(checks(&["--check=none"]), Checks { recompute: None, ranks: None });
-    assert_eq!(checks(&["--check=none,ranks"]), Checks { recompute: None, ranks: Some(0) });
-    assert_eq!(checks(&["--check=none,ranks=3"]), Checks { recompute: None, ranks: Some(3) });
+    let check = |text: &str| run(&["run", &format!("--check={text}"), "t.py"]).check;
+    assert_eq!(run(&["run", "t.py"]).check, Checks { recompute: Check::Once, attention: None, ranks: Some(0) });
+    assert_eq!(
+        ["once", "none", "recompute", "recompute=50"].map(check).map(|checks| checks.recompute.every()),
+        [Some(0), None, Some(1), Some(50)]
+    );
+    assert_eq!(check("attention"), Checks { recompute: Check::Once, attention: Some(1), ranks: Some(0) });
+    assert_eq!(check("none,attention=20"), Checks { recompute: Check::Never, attention: Some(20), ranks: None });
+    assert_eq!(
+        check("recompute=3,attention=5"),
+        Checks { recompute: Check::Every(3), attention: Some(5), ranks: Some(0) }
+    );
+    assert_eq!((check("none,ranks=3").ranks, check("ranks=7").recompute), (Some(3), Check::Once));
+    for text in ["attention=0", "attention=x", "none=3", "", "recompute,"] {
+        assert!(wrong(&["run", &format!("--check={text}"), "t.py"]).contains("expected once"), "{text}");
+    }
 }
 
 #[test]
@@ -75,7 +84,7 @@ fn what_is_wrong_is_said() {
     }
     assert!(wrong(&["run", "--ontrip", "skip", "t.py"]).contains("--on-trip"));
     assert!(
-        wrong(&["run", "--check", "recompute=0", "t.py"]).contains("recompute=N, ranks=N or none, got recompute=0")
+        wrong(&["run", "--check", "recompute=0", "t.py"]).contains("attention=N, ranks=N or none, got recompute=0")
     );
     assert!(wrong(&["run", "--on-trip", "explode", "t.py"]).contains("stop, skip, continue"));
     assert!(wrong(&["explain", "x", "--format", "html"]).contains("text, json, markdown"));

@@ -54,9 +54,7 @@ pub(crate) fn blamed(job: &[&Part], step: u64, lang: Lang) -> Option<Report> {
 
 /// This rank's loss in the step of an odd batch and the median of the others', where it leaped from among them.
 fn leap(part: &Part, job: &[&Part], odd: &Odd) -> Option<(f64, f64)> {
-    let loss = |part: &Part, step: u64| {
-        part.steps.iter().find(|record| record.step == step).and_then(|record| record.loss).map(f64::abs)
-    };
+    let loss = |part: &Part, step: u64| part.step(step).and_then(|record| record.loss).map(f64::abs);
     let others = |step: u64| {
         let others = job.iter().filter(|other| other.info.rank != part.info.rank);
         let mut losses: Vec<f64> = others.filter_map(|other| loss(other, step)).filter(|x| x.is_finite()).collect();

@@ -4,6 +4,7 @@
 //! diagnosed again on any machine.
 
 mod apart;
+mod attention;
 mod batches;
 mod case;
 mod chain;

@@ -1,5 +1,7 @@
 //! One report of many ranks: the rank where a local value was bad first, the others being its victims.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use nanscope_lang::{Lang, say};
 use nanscope_trace::schema::{
     Apart, ApartKind, Comm, End, Entry, Ledger, Num, Outcomes, Phase, RankSummary, RankValue, Report, Role, RunInfo,
@@ -31,7 +33,13 @@ pub struct Part<'a> {
     pub end: Option<&'a End>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    /// The record of a step; they are written in order.
+    pub(crate) fn step(&self, step: u64) -> Option<&'a StepRecord> {
+        let at = self.steps.partition_point(|record| record.step < step);
+        self.steps.get(at).filter(|record| record.step == step)
+    }
+
     fn rank(&self) -> u32 {
         self.trip.map_or(self.info.rank, |trip| trip.rank)
     }
@@ -40,10 +48,12 @@ impl Part<'_> {
 /// The report of all ranks. `None` where nothing was found, or no step was run again.
 pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
     let tripped: Vec<Tripped> = parts.iter().filter_map(Tripped::of).collect();
-    let found = tripped
-        .iter()
-        .map(|tripped| followed(tripped, &tripped_of_group(&tripped.part, parts)))
-        .min_by_key(Tripped::order);
+    let mut groups: BTreeMap<usize, Vec<Tripped>> = BTreeMap::new();
+    for tripped in &tripped {
+        groups.entry(tripped.part.group).or_default().push(tripped.clone());
+    }
+    let found =
+        tripped.iter().map(|tripped| followed(tripped, &groups[&tripped.part.group])).min_by_key(Tripped::order);
     let skipped = left_out(parts).filter(|(group, trip, _)| {
         found.as_ref().is_none_or(|found| (*group, trip.step) < (found.part.group, found.trip.step))
     });
@@ -68,7 +78,7 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
             (part.group, report.trip.as_ref().map_or(trip.rank, |trip| trip.rank), report)
         }
         (None, None) => {
-            let groups: std::collections::BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
+            let groups: BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
             let (group, (trip, part)) = groups.into_iter().find_map(|group| {
                 let job: Vec<&Part> =
                     parts.iter().filter(|part| part.group == group && part.info.world_size > 1).collect();
@@ -81,7 +91,12 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
     let of_group: Vec<&Part> = parts.iter().filter(|part| part.group == group).collect();
     if of_group.len() > 1 {
         report.run.world_size = report.run.world_size.max(of_group.len() as u32);
-        report.ranks = of_group.iter().map(|part| summary(part, rank, &report, lang)).collect();
+        let located: BTreeMap<u32, &Tripped> =
+            groups.get(&group).into_iter().flatten().map(|tripped| (tripped.part.rank(), tripped)).collect();
+        report.ranks = of_group
+            .iter()
+            .map(|part| summary(part, located.get(&part.rank()).copied(), rank, &report, lang))
+            .collect();
         report.ranks.sort_by_key(|summary| (summary.role != Role::Origin, summary.rank));
     }
     Some(report)
@@ -123,10 +138,6 @@ impl<'a> Tripped<'a> {
     }
 }
 
-fn tripped_of_group<'a>(part: &Part, parts: &[Part<'a>]) -> Vec<Tripped<'a>> {
-    parts.iter().filter(|other| other.group == part.group).filter_map(Tripped::of).collect()
-}
-
 /// From the collective that brought a bad value to the rank that gave it, and there on to where it began.
 fn followed<'a>(tripped: &Tripped<'a>, others: &[Tripped<'a>]) -> Tripped<'a> {
     let mut at = tripped.clone();
@@ -152,10 +163,10 @@ fn followed<'a>(tripped: &Tripped<'a>, others: &[Tripped<'a>]) -> Tripped<'a> {
 
 /// The first step whose update some ranks have left out and others have made.
 fn left_out<'a>(parts: &'a [Part<'a>]) -> Option<(usize, Trip, &'a Part<'a>)> {
-    let groups: std::collections::BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
+    let groups: BTreeSet<usize> = parts.iter().map(|part| part.group).collect();
     groups.into_iter().find_map(|group| {
         let job: Vec<&Part> = parts.iter().filter(|part| part.group == group && part.info.world_size > 1).collect();
-        let step = |part: &Part, step: u64| part.steps.iter().find(|record| record.step == step).copied();
+        let step = |part: &Part, step: u64| part.step(step).copied();
         let first = job
             .iter()
             .flat_map(|part| part.skips)
@@ -191,18 +202,18 @@ pub fn roles(parts: &[Part], report: &Report, lang: Lang) -> Vec<RankSummary> {
     let mut found: Vec<RankSummary> = parts
         .iter()
         .filter(|part| part.info.world_size > 1)
-        .map(|part| summary(part, u32::MAX, report, lang))
+        .map(|part| summary(part, Tripped::of(part).as_ref(), u32::MAX, report, lang))
         .collect();
     found.sort_by_key(|summary| (summary.role != Role::Lost, summary.rank));
     found
 }
 
-fn summary(part: &Part, origin: u32, report: &Report, lang: Lang) -> RankSummary {
+fn summary(part: &Part, located: Option<&Tripped>, origin: u32, report: &Report, lang: Lang) -> RankSummary {
     let rank = part.rank();
     let steps = part.steps.len();
-    let (role, text) = match Tripped::of(part) {
+    let (role, text) = match located {
         _ if rank == origin => (Role::Origin, origin_text(report, lang)),
-        Some(found) if found.given().is_some() => (Role::Victim, victim_text(&found, lang)),
+        Some(found) if found.given().is_some() => (Role::Victim, victim_text(found, lang)),
         Some(found) => (
             Role::Also,
             say!(lang, "tripped in step {step} as well", "스텝 {step}에서 함께 감지됨", step = found.trip.step),

@@ -2,8 +2,8 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    AlarmKind, ApartKind, ApartReason, Arg, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA,
-    Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
+    AlarmKind, ApartKind, ApartReason, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase,
+    REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -11,8 +11,8 @@ use crate::course::{self, Course};
 use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
-use crate::rules::recompute_mismatch;
-use crate::{apart, chain, digits, rules, text};
+use crate::rules::{kernel_mismatch, recompute_mismatch};
+use crate::{apart, attention, chain, digits, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
 pub fn report(
@@ -27,8 +27,12 @@ pub fn report(
     let trip = &seen;
     // What is not finite in the replay of a step that tripped on a trend was healed there: it is not what tripped.
     let over_steps = trip.alarm.as_ref().is_some_and(|alarm| alarm.kind != AlarmKind::LossScaleCollapse);
-    let located =
-        if over_steps || matches!(trip.where_, Where::Recompute | Where::Rank) { None } else { locate(ledger, trip) };
+    let located = if over_steps || matches!(trip.where_, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank)
+    {
+        None
+    } else {
+        locate(ledger, trip)
+    };
     let mut report = empty(info, steps, end);
     report.verdict = verdict(trip);
     report.trip = Some(trip.into());
@@ -52,10 +56,16 @@ pub fn report(
         report.chain = chain::links(case);
         report.digits = digits::curve(case);
     } else {
-        report.origin =
-            over_steps_origin(trip).or_else(|| mismatch_origin(ledger, trip)).or_else(|| apart_origin(trip));
-        report.origin = report.origin.or_else(|| single_origin(ledger, trip));
+        report.origin = over_steps_origin(trip)
+            .or_else(|| mismatch_origin(ledger, trip))
+            .or_else(|| kernel_origin(ledger, trip))
+            .or_else(|| repeat_origin(ledger, trip))
+            .or_else(|| apart_origin(trip))
+            .or_else(|| single_origin(ledger, trip));
     }
+    let at_origin = case.as_ref().and_then(|case| attention::of(ledger, case.entry()));
+    let told = |call: &&Attention| call.worst().is_some() || at_origin.is_some_and(|other| std::ptr::eq(other, *call));
+    report.attention = ledger.attention.iter().filter(told).cloned().collect();
     let history = course::history(ledger);
     report.causes = causes(&Course { ledger, trip, history: &history, case: case.as_ref(), lang });
     report.fixes = rules::advice(&report.causes, lang);
@@ -98,14 +108,70 @@ fn over_steps_origin(trip: &Trip) -> Option<Origin> {
 fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     let parity = ledger.parity.as_ref().filter(|_| trip.where_ == Where::Recompute)?;
     let first = parity.first.as_ref()?;
+    let overwriter = first.altered.iter().find_map(|input| input.writer.clone()).filter(|_| first.unpacked);
     Some(Origin {
         entry: None,
-        phase: Phase::Recompute,
+        phase: if first.unpacked { Phase::Backward } else { Phase::Recompute },
+        rank: trip.rank,
+        step: trip.step,
+        op: overwriter.or_else(|| Some(first.op.clone()).filter(|op| !op.is_empty())),
+        node: first.node.clone(),
+        place: recompute_mismatch::place(parity).cloned(),
+        module: first.module.clone(),
+        dtype: Some(first.now.dtype.clone()),
+        device: Some(first.now.device.clone()),
+        kind: "finite".to_owned(),
+        bad: first.differ,
+        of: first.of,
+        first_index: first.first_index.clone(),
+        tensor: None,
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
+/// The first kernel of attention that gave something else than its formula. Every value may be finite there.
+fn kernel_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let (call, gap) = kernel_mismatch::first(&ledger.attention).filter(|_| trip.where_ == Where::Kernel)?;
+    let index = gap.entry.unwrap_or(call.entry);
+    let entry = ledger.entries.get(index);
+    Some(Origin {
+        entry: Some(index),
+        phase: entry.map_or(Phase::Forward, |entry| entry.phase),
+        rank: trip.rank,
+        step: trip.step,
+        op: Some(entry.map_or_else(|| call.op.clone(), |entry| entry.op.clone())),
+        node: entry.and_then(|entry| entry.node.clone()),
+        place: call.place.clone(),
+        module: call.module.clone(),
+        dtype: Some(gap.dtype.clone()),
+        device: entry.and_then(|entry| Some(entry.outputs.first()?.device.clone())),
+        kind: "finite".to_owned(),
+        bad: gap.differ,
+        of: gap.of,
+        first_index: gap.index.clone(),
+        tensor: Some(gap.name.clone()),
+        inputs: vec![],
+        outputs: vec![],
+        reference: None,
+        drift: None,
+    })
+}
+
+/// The first operator that gave something else when the step was run once more.
+fn repeat_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
+    let repeat = ledger.repeat.as_ref().filter(|_| trip.where_ == Where::Repeat)?;
+    let first = repeat.first.as_ref()?;
+    Some(Origin {
+        entry: first.entry,
+        phase: repeat.phase?,
         rank: trip.rank,
         step: trip.step,
         op: Some(first.op.clone()),
-        node: None,
-        place: recompute_mismatch::place(parity).cloned(),
+        node: first.node.clone(),
+        place: first.place.clone(),
         module: first.module.clone(),
         dtype: Some(first.now.dtype.clone()),
         device: Some(first.now.device.clone()),
@@ -189,7 +255,7 @@ pub fn verdict(trip: &Trip) -> Verdict {
     match (trip.alarm.as_ref().map(|alarm| alarm.kind), trip.where_) {
         (Some(AlarmKind::Divergence), _) | (None, Where::Trend) => Verdict::Diverging,
         (Some(_), _) | (None, Where::Scale | Where::Rate) => Verdict::Unhealthy,
-        (None, Where::Recompute | Where::Rank) => Verdict::Mismatch,
+        (None, Where::Recompute | Where::Kernel | Where::Repeat | Where::Rank) => Verdict::Mismatch,
         (None, _) => Verdict::Nonfinite,
     }
 }
@@ -221,6 +287,7 @@ fn empty(info: &RunInfo, steps: &[StepRecord], end: Option<&End>) -> Report {
         origin: None,
         chain: vec![],
         digits: vec![],
+        attention: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,

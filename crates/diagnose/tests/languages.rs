@@ -53,16 +53,18 @@ fn backward(node: &str, forward: Value) -> Value {
 fn diagnosed(entries: &[Value], facts: &Value, lang: Lang) -> Report {
     let mut facts = facts.clone();
     let (alarm, history) = (facts["alarm"].take(), facts.get("history").filter(|history| history.is_object()).cloned());
-    let (parity, apart) = (facts["parity"].take(), facts["apart"].take());
+    let (parity, apart, attention) = (facts["parity"].take(), facts["apart"].take(), facts["attention"].take());
+    let attention = if attention.is_array() { attention } else { json!([]) };
     let numbered = entries.iter().enumerate().map(|(index, entry)| with(entry.clone(), json!({"index": index})));
     let ledger = json!({
         "entries": numbered.collect::<Vec<_>>(), "events": 1, "operators": entries.len(), "faithful": true,
-        "method": "tape", "seconds": 0.0, "facts": facts, "history": history, "parity": parity,
+        "method": "tape", "seconds": 0.0, "facts": facts, "history": history, "parity": parity, "attention": attention,
     });
     let mut trip = json!({"step": 0, "rank": 0, "where": "gradient", "kind": "nan", "loss": 0.5});
     match alarm {
         Value::Null if parity.is_object() => trip["where"] = "recompute".into(),
         Value::Null if apart.is_object() => (trip["where"], trip["apart"]) = ("rank".into(), apart),
+        Value::Null if entries.is_empty() => trip["where"] = "kernel".into(),
         Value::Null => trip["entry"] = (entries.len() - 1).into(),
         alarm => trip["alarm"] = alarm,
     }
@@ -80,6 +82,27 @@ fn mismatch(more: Value, twice: Value) -> Value {
     });
     json!({"parity": {"blocks": 2, "pairs": 20, "differing": 5, "first": with(first, more), "twice": twice,
         "gradient_error": 0.125}})
+}
+
+/// The facts of a step with one call of attention, to which entry 0 belongs.
+fn attention(more: Value) -> Value {
+    let call = json!({
+        "entry": 0, "members": [0], "kind": "fused", "op": "aten._scaled_dot_product_flash_attention.default",
+        "dtype": "float16", "shape": [2, 2, 8, 8], "width": 64, "scale": 1.0,
+        "place": {"file": "train.py", "line": 7, "function": "loss"}, "module": "blocks.2.attn",
+        "mask": {"kind": "added", "dtype": "float16", "constant": "-inf"},
+        "heads": [{"head": 0, "largest": 12.5, "masked": 0, "keyless": 0, "entropy": 1.0, "even": 2.0},
+            {"head": 1, "largest": 71204, "masked": 0.5, "keyless": 3, "entropy": 0, "even": 2.0}],
+        "past": [[10, 812], [20, 9000.5]],
+    });
+    json!({"attention": [with(call, more)]})
+}
+
+/// One result of a kernel that is farther off than its format allows.
+fn gap(name: &str, more: Value) -> Value {
+    let gap = json!({"name": name, "entry": 0, "dtype": "float16", "of": 64, "differ": 8, "ratio": 500, "error": 0.25,
+        "allowed": 0.0005, "value": 1.25, "reference": 1.0, "index": [0, 1, 2, 3]});
+    with(gap, more)
 }
 
 /// Rule, entries, facts.
@@ -407,6 +430,11 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
         ),
         (
             "fully-masked-row",
+            vec![entry("_safe_softmax", vec![tensor("self", NEGINF, none())], out(NAN), none())],
+            attention(none()),
+        ),
+        (
+            "fully-masked-row",
             vec![
                 masked(),
                 entry("logsumexp", vec![from(0, NEGINF)], out(NEGINF), none()),
@@ -433,6 +461,29 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value)> {
                 json!({"reference": {"dtype": "float64", "finite": true, "largest": 170_000.0}}),
             )],
             none(),
+        ),
+        (
+            "half-overflow",
+            vec![entry(
+                "bmm",
+                vec![half(x())],
+                half(out(INF)),
+                json!({"reference": {"dtype": "float64", "finite": true, "largest": 71_204.0}}),
+            )],
+            attention(none()),
+        ),
+        (
+            "kernel-mismatch",
+            vec![],
+            attention(json!({"gaps": [gap("out", none()), gap("logsumexp", json!({"differ": 0}))],
+                "backends": [{"name": "math", "right": true, "error": 1e-4, "allowed": 1e-3, "time_ratio": 2.1, "memory_ratio": 1.5},
+                    {"name": "efficient-attention", "right": false, "error": 0.25, "allowed": 1e-3},
+                    {"name": "cudnn-attention", "right": true, "error": 0, "allowed": 1e-3, "time_ratio": 1.02}]})),
+        ),
+        (
+            "kernel-mismatch",
+            vec![entry("mul", vec![x()], out(NAN), none())],
+            attention(json!({"gaps": [gap("out", json!({"expected": true, "index": null}))]})),
         ),
         ("infeasible-target", vec![entry("_ctc_loss", vec![x()], out(INF), none())], none()),
         (

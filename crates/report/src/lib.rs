@@ -12,4 +12,4 @@ pub mod terminal;
 
 pub use content::number;
 pub use format::{Format, UnknownFormat, render};
-pub use terminal::{Options, about, diff};
+pub use terminal::{Options, about, diff, table};

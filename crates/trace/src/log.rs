@@ -68,7 +68,10 @@ impl Log {
         let failed = |source| Error::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        Log::read_from(BufReader::with_capacity(1 << 16, file), size, path)
+        let mut log = Log::read_from(BufReader::with_capacity(1 << 16, file), size, path)?;
+        // A thousand ranks would keep a thousand times the room that growing has left.
+        log.steps.shrink_to_fit();
+        Ok(log)
     }
 
     /// Reads a log from any `size` bytes; `path` is the name that errors give them.

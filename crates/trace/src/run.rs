@@ -1,5 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use crate::schema::{Ledger, Report, RunInfo, Trip};
 use crate::{Error, Log, REPORT_FILE};
@@ -48,8 +50,8 @@ impl Run {
     fn read(dir: &Path, paths: Vec<PathBuf>) -> Result<Run, Error> {
         let mut run = Run { dir: dir.to_owned(), ..Run::default() };
         let mut first_error = None;
-        for path in paths {
-            match Log::read(&path) {
+        for read in read_all(&paths) {
+            match read {
                 Ok(log) => run.logs.push(log),
                 Err(error) => {
                     run.unread.push(error.to_string());
@@ -105,6 +107,28 @@ impl Run {
         }
         lines
     }
+}
+
+/// Reads logs in the order of their paths, several at a time: a job of a thousand ranks is as many files.
+fn read_all(paths: &[PathBuf]) -> Vec<Result<Log, Error>> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    if threads < 2 {
+        return paths.iter().map(|path| Log::read(path)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut read = Vec::new();
+        while let Some((at, path)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, paths.get(at)?))) {
+            read.push((at, Log::read(path)));
+        }
+        read
+    };
+    let mut read: Vec<_> = thread::scope(|scope| {
+        let readers: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
+        readers.into_iter().flat_map(|reader| reader.join().expect("reading a log does not panic")).collect()
+    });
+    read.sort_unstable_by_key(|(at, _)| *at);
+    read.into_iter().map(|(_, log)| log).collect()
 }
 
 /// The files `rank-N.log` of a folder and of the folders `ranks`, `ranks-2`, ... in it, by group and N.

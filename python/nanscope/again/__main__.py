@@ -27,7 +27,10 @@ def main(request: str) -> int:
             del sys.modules[name]
     begin(spec["states"])
     program = load(spec["script"], spec["module"], spec["args"])
-    watcher = Watcher(script=spec["script"] or spec["module"], argv=spec["args"], out=spec["out"], errand=errand)
+    watcher = Watcher(
+        script=spec["script"] or spec["module"], argv=spec["args"], out=spec["out"], errand=errand,
+        check_attention=1 if spec.get("kernels") else None,
+    )  # fmt: skip
     watcher.start()
     how: str = "finished"
     error: BaseException | None = None

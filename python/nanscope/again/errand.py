@@ -23,6 +23,9 @@ class Errand:
     def at_step(self, watcher: Watcher, step: int) -> None:
         """Step `step` is about to begin."""
 
+    def updating(self, watcher: Watcher, optimizer: Any) -> None:
+        """The update of a step is about to be made, by hand where `optimizer` is `None`; nothing was found wrong with it."""
+
     def tripped(self, watcher: Watcher, trip: Trip) -> None:
         """A trip: the run ends here."""
 

@@ -83,4 +83,5 @@ class Trace(Errand):
             "seconds": 0.0,
         }
         tracer.tell_whole(ledger, entry)
+        tracer.tell_attention(ledger)
         self.answer(ledger)

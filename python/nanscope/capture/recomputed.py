@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,32 +11,39 @@ import torch
 
 from nanscope.capture.recorder import Recorder
 
+HOME = "torch/utils/checkpoint.py"
+
 _node = torch._C._current_autograd_node
 
 
 class Seen:
-    """`any` is set by whoever records operators anew inside backward, and reset by who reads it. While a step is compared,
-    `nodes` collects the sequence numbers of the backward nodes that do."""
+    """`any` is set by whoever records operators anew inside backward, and `foreign` if that is not torch's own checkpoint;
+    both are reset by who reads them. `before` is called when it is about to happen. While a step is compared, `nodes`
+    collects the sequence numbers of the backward nodes that do."""
 
-    __slots__ = ("any", "nodes")
+    __slots__ = ("any", "before", "foreign", "nodes")
 
-    def __init__(self) -> None:
-        self.any = False
+    def __init__(self, before: Callable[[], None]) -> None:
+        self.any = self.foreign = False
+        self.before = before
         self.nodes: set[int] | None = None
 
     def enabled(self) -> None:
-        """Gradients are recorded from here on."""
+        """Gradients are recorded from here on, by the caller of the caller."""
         node = _node()
         if node is not None:
             self.any = True
+            self.foreign = self.foreign or not sys._getframe(2).f_code.co_filename.endswith(HOME)
+            self.before()
             if self.nodes is not None:
                 self.nodes.add(node._sequence_nr())
 
 
 def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
-    """Patches `torch.enable_grad`: what is recomputed in backward, by torch's own checkpoint functions or by hand, is recorded
-    below it. (`torch.set_grad_enabled(True)` would do as well and is not seen: torch's optimizers call it at every step.)"""
+    """Patches `torch.enable_grad` and `torch.set_grad_enabled`: what is recomputed in backward, by torch's own checkpoint
+    functions or by hand, is recorded below one of them."""
     enter = torch.enable_grad.__enter__
+    begin = torch.set_grad_enabled.__init__
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> None:
@@ -43,9 +51,17 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
         if recorder.in_backward or seen.nodes is not None:
             seen.enabled()
 
+    @functools.wraps(begin)
+    def __init__(self: Any, mode: bool) -> None:
+        begin(self, mode)
+        if mode and (recorder.in_backward or seen.nodes is not None):
+            seen.enabled()
+
     torch.enable_grad.__enter__ = __enter__  # type: ignore[method-assign]
+    torch.set_grad_enabled.__init__ = __init__  # type: ignore[method-assign]
 
     def uninstall() -> None:
         torch.enable_grad.__enter__ = enter  # type: ignore[method-assign]
+        torch.set_grad_enabled.__init__ = begin  # type: ignore[method-assign]
 
     return uninstall

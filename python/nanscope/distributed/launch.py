@@ -20,7 +20,8 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     exit status."""
     on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
     options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
-    options += ["--check", check(command.check, command.check_ranks), "--lang", command.lang]
+    words = check(command.check, command.check_attention, command.check_ranks)
+    options += ["--check", words, "--lang", command.lang]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),
@@ -42,11 +43,13 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     return merged, status
 
 
-def check(recompute: int | None, ranks: int | None) -> str:
+def check(recompute: int | None, attention: int | None, ranks: int | None) -> str:
     """The option `--check` as it is written."""
     words = ["none"]
     if recompute is not None:
         words.append("once" if recompute == 0 else f"recompute={recompute}")
+    if attention is not None:
+        words.append(f"attention={attention}")
     if ranks is not None:
         words.append("ranks" if ranks == 0 else f"ranks={ranks}")
     return ",".join(words)

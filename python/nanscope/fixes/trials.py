@@ -35,6 +35,7 @@ class Run:
     base: str
     command: str
     outside: bool = False  # whether the value that failed belongs to no step
+    kernels: bool = False  # whether what failed was a kernel: then each step has it compared again
     alarms: bool = False  # whether what failed was an alarm: then none may be raised
 
 
@@ -65,13 +66,15 @@ def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "")
         base=base,
         command=command,
         outside=trip["where"] == "output",
+        kernels=trip["where"] == "kernel",
         alarms="alarm" in trip,
     )
 
 
 def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Result:
     """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
-    with again.ran("trial", timeout, sources=sources, until=run.reached + STEPS_AFTER, alarms=run.alarms) as ran:
+    wanted = {"until": run.reached + STEPS_AFTER, "alarms": run.alarms, "kernels": run.kernels}
+    with again.ran("trial", timeout, sources=sources, **wanted) as ran:
         answer = ran.answer or {}
         losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
     clock = answer.get("clock", [])[: run.healthy + 1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from nanscope.attention import shadow
 from nanscope.replay import values
 from nanscope.replay.operators import REFUSED, Operator
 
@@ -115,6 +116,9 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
         return None
     if op.writes and any(t.numel() > COPY_MAX for _, t in op.results(args, kwargs, None)):
         return None  # the target was not copied, and must not be written twice
+    formula = shadow.formula(op.func, args, kwargs)
+    if formula is not None:  # the kernel itself may be wrong, and need not take float64
+        return _told(formula)
     try:
         result = op.func(*_map(args, _wide), **_map(kwargs, _wide))
     except REFUSED:  # no float64 kernel, or an argument that cannot be widened
@@ -139,6 +143,15 @@ def _reference(op: Operator, args: Any, kwargs: Any) -> dict[str, Any] | None:
         out["condition"] = condition
     if largest is not None:
         out["largest"] = largest
+    return out
+
+
+def _told(results: list[Tensor]) -> dict[str, Any]:
+    found = [counts for counts in map(values.counts, results) if counts is not None]
+    out: dict[str, Any] = {"dtype": "float64", "finite": not any(nan + pos + neg for nan, pos, neg, _ in found)}
+    largest = [size for *_, size in found if size is not None]
+    if largest:
+        out["largest"] = max(largest)
     return out
 
 

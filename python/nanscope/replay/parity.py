@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import bisect
-import math
 from typing import Any
 
-import torch
-
+from nanscope.kept import Pair
 from nanscope.replay.names import Names
+from nanscope.replay.overwritten import writer
 from nanscope.replay.places import place as make_place
-from nanscope.replay.values import number, unravel
-from nanscope.replay.witness import Call, Value, Witness
+from nanscope.replay.sample import Value, apart, numbers, parted, side
+from nanscope.replay.values import number
+from nanscope.replay.witness import Call, Witness
 
 AHEAD = 64  # operators that one of the two executions may have and the other not, in one stretch
 PREFIX = 200  # operators by which the beginning of a block is told from others
-ROUNDING = 1000.0  # differences of up to so many units in the last place may come from the order of additions
-LOOSEST = 0.05
 
 
 class Parity:
-    """The comparison of one replay."""
+    """The comparison of one replay. `broken` is what came out of saved-tensor hooks other than it went in, `live` what differed
+    in the step itself."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, witness: Witness, broken: list[Pair], live: list[Pair]) -> None:
         self.witness = witness
+        self.broken = broken
+        self.live = live
         self.calls = witness.calls
         self.originals: dict[int, Call] = {}  # index of a recomputed call -> its forward call
         self.spans: dict[int, tuple[int, int]] = {}  # segment -> first and last forward call that it repeats
@@ -50,7 +51,7 @@ class Parity:
 
     @property
     def equal(self) -> bool:
-        return not self.differing and not self.witness.settled
+        return not (self.differing or self.witness.settled or self.broken or self.live)
 
     # ---- which belong together
 
@@ -124,18 +125,52 @@ class Parity:
             "differing": len(self.differing),
         }
         if self.differing:
-            out["first"] = self._first(self.differing[0], names, base)
+            out["first"] = self._first(self._root(self.differing[0]), names, base)
+        elif self.broken:
+            out["first"] = self._kept(self.broken[0], names, base)
+            self._overwritten(self.broken[0], out["first"], base)
+            out["differing"] = len(self.broken)
         elif self.witness.settled:
             call = self.witness.settled[0][0]
             out["first"] = self._about(call, names, base)
-            out["first"].update(was=_side(call, call.outputs[0]), now=_side(call, call.outputs[0]))
+            out["first"].update(was=side(call.outputs[0], call.autocast), now=side(call.outputs[0], call.autocast))
             out["twice"] = []
             for _, tensor, by in self.witness.settled:
                 one: dict[str, Any] = {"name": names.of(tensor) or "a tensor without a name"}
                 if by is not None:
                     one["largest"] = number(by)
                 out["twice"].append(one)
+        else:
+            out["first"] = self._kept(self.live[0], names, base)
+            out["first"]["unsteady"] = True
+            out["differing"] = len(self.live)
         return out
+
+    def _kept(self, pair: Pair, names: Names, base: str) -> dict[str, Any]:
+        """What was kept and came out other, by the operator that had made it."""
+        made = next(
+            (c for c in self.calls if not c.again and any(v.digest == pair.was.digest for v in c.outputs)), None
+        )
+        out: dict[str, Any] = {"op": ""} if made is None else self._about(made, names, base)
+        if pair.place is not None:
+            out.setdefault("place", make_place(*pair.place, base))
+        if pair.node is not None:
+            out["node"] = pair.node
+        out["was"], out["now"] = side(pair.was, None if made is None else made.autocast), side(pair.now)
+        if pair.was.shape == pair.now.shape and pair.was.dtype == pair.now.dtype:
+            out.update(numbers(pair.was, pair.now))
+        return out
+
+    def _overwritten(self, pair: Pair, out: dict[str, Any], base: str) -> None:
+        """By whom, where that can be seen."""
+        out["unpacked"] = True
+        write = writer(self.witness, pair)
+        if write is None:
+            return
+        one: dict[str, Any] = {"name": "saved tensor", "writer": write.op, "own": False}
+        if write.place is not None:
+            one["place"] = make_place(*write.place, base)
+        out["altered"] = [one]
 
     def _about(self, again: Call, names: Names, base: str) -> dict[str, Any]:
         forward = self.originals.get(again.index)
@@ -158,20 +193,50 @@ class Parity:
         span = self.spans.get(again.segment)
         return None if span is None else self.calls[span[0]].outer
 
+    def _root(self, again: Call) -> Call:
+        """Where a difference came from: what differs only as rounding would may have grown on the way. It ends at a call that
+        differs by itself, or whose inputs are the same to the bit."""
+        while not self._by_itself(again):
+            makers = [maker for value in again.inputs if (maker := self._maker(value, again.index)) is not None]
+            found = [m for m in makers if m.again and m.segment == again.segment and self._bits(m)]
+            if not found:
+                break
+            again = max(found, key=self._apart)
+        return again
+
+    def _by_itself(self, again: Call) -> bool:
+        forward = self.originals[again.index]
+        if again.random or forward.arguments != again.arguments or forward.autocast != again.autocast:
+            return True
+        return any(
+            was.digest != now.digest and ((maker := self._maker(now, again.index)) is None or not maker.again)
+            for was, now in zip(forward.inputs, again.inputs, strict=False)
+        )
+
+    def _bits(self, again: Call) -> bool:
+        """Whether a result differs at all."""
+        forward = self.originals.get(again.index)
+        return forward is not None and any(
+            was.digest != now.digest for was, now in zip(forward.outputs, again.outputs, strict=False)
+        )
+
+    def _apart(self, again: Call) -> float:
+        forward = self.originals[again.index]
+        return max((apart(was, now) for was, now in zip(forward.outputs, again.outputs, strict=False)), default=0.0)
+
     def _first(self, again: Call, names: Names, base: str) -> dict[str, Any]:
         forward = self.originals[again.index]
-        found = self._parted(again)
-        assert found is not None
-        was, now = found
+        pairs = list(zip(forward.outputs, again.outputs, strict=False))
+        was, now = self._parted(again) or next((w, n) for w, n in pairs if w.digest != n.digest)
         extra = self._extra(again) or (self._before(again) if was.shape != now.shape else None)
         out = self._about(extra or again, names, base)
         out["altered"] = self._altered(forward, again, names, base)
         if extra is not None:
             out["extra"] = True
             out["altered"] = []
-        out["was"], out["now"] = _side(forward, was), _side(again, now)
+        out["was"], out["now"] = side(was, forward.autocast), side(now, again.autocast)
         if extra is None and was.shape == now.shape and was.dtype == now.dtype:
-            out.update(_numbers(was, now))
+            out.update(numbers(was, now))
         told = sorted(forward.arguments.keys() | again.arguments.keys())
         out["arguments"] = [
             (n, forward.arguments.get(n, "-"), again.arguments.get(n, "-"))
@@ -228,9 +293,9 @@ class Parity:
                 one["tensor"] = str(source["name"])
             elif now.storage in witness._data:
                 one["tensor"] = witness._data[now.storage]
-            writes = [w for w in witness.writes.get(now.storage, ()) if forward.index <= w[0] <= again.index]
+            writes = [w for w in witness.writes.get(now.storage, ()) if forward.index <= w.calls <= again.index]
             if writes:
-                position, op, place = writes[-1]
+                position, _, op, place = writes[-1]
                 first, last = self.spans[again.segment]
                 one["writer"] = op
                 one["own"] = first <= position <= last or (
@@ -242,53 +307,3 @@ class Parity:
                 one["unwritten"] = True
             out.append(one)
         return out
-
-
-def parted(was: Value, now: Value, random: bool) -> bool:
-    """Whether two results differ by more than the order of additions explains."""
-    if was.shape != now.shape or was.dtype != now.dtype:
-        return True
-    if was.digest == now.digest or was.digest is None or now.digest is None:
-        return False
-    if random:
-        return True
-    if not (was.dtype.is_floating_point or was.dtype.is_complex) or was.values is None or now.values is None:
-        return False
-    a, b = _wide(was.values), _wide(now.values)
-    same = (a == b) | (torch.isnan(a) & torch.isnan(b))
-    by = torch.where(same, torch.zeros_like(a), (a - b)).abs()
-    if not bool(torch.isfinite(by).all()):
-        return True
-    size = torch.where(torch.isfinite(a), a, torch.zeros_like(a)).norm().item()
-    return bool(by.norm().item() > min(ROUNDING * torch.finfo(was.dtype).eps, LOOSEST) * size)
-
-
-def _wide(values: torch.Tensor) -> torch.Tensor:
-    return values.to(torch.complex128 if values.is_complex() else torch.float64)
-
-
-def _side(call: Call, value: Value) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "dtype": str(value.dtype).removeprefix("torch."),
-        "shape": list(value.shape),
-        "device": value.device,
-    }
-    if call.autocast is not None:
-        out["autocast"] = call.autocast
-    return out
-
-
-def _numbers(was: Value, now: Value) -> dict[str, Any]:
-    """How far two samples of one shape differ."""
-    if was.values is None or now.values is None:
-        return {}
-    a, b = _wide(was.values), _wide(now.values)
-    other = (a != b) & ~(torch.isnan(a) & torch.isnan(b))
-    out: dict[str, Any] = {"of": a.numel(), "differ": int(other.sum())}
-    if out["differ"]:
-        out["first_index"] = unravel(int(other.nonzero()[0]) * was.stride, was.shape)
-    if was.dtype.is_floating_point:
-        out["largest"] = number((a - b)[other].abs().max().item() if out["differ"] else 0.0)
-        finite = a[torch.isfinite(a)].abs()
-        out["scale"] = number(finite.max().item() if finite.numel() else math.nan)
-    return out

@@ -13,6 +13,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nanscope.attention.observer import Observer
 from nanscope.capture import autograd, saved
 from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
@@ -47,6 +48,7 @@ class Tracer(TorchDispatchMode):
         self._known = Operators()
         self._alive: dict[int, StorageWeakRef] = {}
         self.shadows = Shadows(self._alive) if wide else None
+        self.attention = Observer(self.writers) if wide else None
         self._forward: dict[
             int, tuple[int | None, Any, Any, bool]
         ] = {}  # sequence number -> entry, place, module, hooked
@@ -185,6 +187,8 @@ class Tracer(TorchDispatchMode):
         if self.shadows is not None:
             self.shadows.references(entry, read, written, op.writes)
         self.entries.append(entry)
+        if self.attention is not None:
+            self.attention.after(op, args, kwargs, result, entry, module)
         for (_, tensor), arg in zip(written, outputs, strict=True):
             key = storage_id(tensor)
             self.writers[key] = index
@@ -284,6 +288,12 @@ class Tracer(TorchDispatchMode):
             ledger["whole"] = self.shadows.whole(trip_entry)
         if self.shadows.stopped is not None:
             ledger["warnings"] = [*ledger["warnings"], self.shadows.stopped]
+
+    def tell_attention(self, ledger: dict[str, Any]) -> None:
+        """Adds what the attention of the step showed. To be called once `ledger` has its entries."""
+        calls = self.attention.finish(ledger["entries"]) if self.attention is not None else []
+        if calls:
+            ledger["attention"] = calls
 
     def _source(self, names: Names, scalar: bool, key: int, version: int, event: int) -> dict[str, Any]:
         if key in self._allocated:

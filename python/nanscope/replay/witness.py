@@ -7,73 +7,48 @@ back.
 from __future__ import annotations
 
 import contextlib
-import math
+import functools
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch.overrides import TorchFunctionMode
 
-from nanscope import _core
 from nanscope.capture.event import Event
 from nanscope.capture.lines import is_user
 from nanscope.capture.recomputed import Seen
 from nanscope.capture.recorder import flatten, storage_id
 from nanscope.replay.operators import Operator
+from nanscope.replay.sample import Value, largest
 from nanscope.replay.tracer import BACKWARD_CODE, RUN_CODE, Tracer
-from nanscope.replay.values import readable
 
 Tensor = torch.Tensor
-SAMPLE = 4096  # elements of a result that are kept; every so-many-th of a larger one
 SAMPLES_MAX_BYTES = 256 << 20
+COPYING = {"aten.copy_.default", "aten.clone.default", "aten._to_copy.default"}
 _TOLD = (bool, int, float, str)
 _seeded = torch.Tag.nondeterministic_seeded
 
 
-class Value:
-    """One tensor as it was: what it holds by its digest (`None`: unreadable), and every `stride`-th element."""
+class Write(NamedTuple):
+    """An operator that has written into memory: how many calls and how many operators came before its end."""
 
-    __slots__ = ("device", "digest", "dtype", "name", "shape", "storage", "stride", "values")
-
-    def __init__(self, name: str, tensor: Tensor) -> None:
-        self.name = name
-        self.dtype = tensor.dtype
-        self.shape = tuple(tensor.shape)
-        self.device = str(tensor.device)
-        self.storage = storage_id(tensor)
-        dense = readable(tensor)
-        self.digest = None if dense is None else _core.digest(dense)
-        self.stride = 1
-        self.values: Tensor | None = None
-
-    def keep(self, tensor: Tensor) -> int:
-        """Takes the sample; returns its bytes."""
-        dense = readable(tensor)
-        if dense is None or dense.numel() == 0:
-            return 0
-        self.stride = -(-dense.numel() // SAMPLE)
-        self.values = dense.detach().reshape(-1)[:: self.stride].clone()
-        return self.values.numel() * self.values.element_size()
-
-
-def largest(was: Value, now: Value) -> float | None:
-    """Largest difference between two samples of one shape; `None` where there is none to tell."""
-    if was.values is None or now.values is None or was.shape != now.shape:
-        return None
-    found = (was.values.double() - now.values.double()).abs().max().item()
-    return found if math.isfinite(found) else None
+    calls: int
+    operators: int
+    op: str
+    place: Any
 
 
 class Call:
     """One operator as it ran. `outer` is the line that has the block run again, where there is one."""
 
     __slots__ = (
-        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "op", "outer", "outputs",
-        "overwrites", "place", "random", "segment", "state",
+        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "node", "op", "outer",
+        "outputs", "overwrites", "phase", "place", "random", "segment", "state",
     )  # fmt: skip
 
     index: int
+    phase: str
+    node: str | None
     entry: int | None
     outputs: list[Value]
 
@@ -104,31 +79,58 @@ class Call:
         )
 
 
-class Casting(TorchFunctionMode):
-    """Which autocast format is in force at a call. Below the dispatcher, where a tracer looks, it no longer can be seen."""
+class Casting:
+    """Which autocast format is in force: read whenever a context of autocast is entered or left. Inside an operator it can no
+    longer be seen, and the function modes of torch are off throughout backward."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.format: str | None = None
+        self._original: tuple[Any, Any] | None = None
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __enter__(self) -> None:
+        enter, leave = self._original = (torch.autocast.__enter__, torch.autocast.__exit__)
+
+        @functools.wraps(enter)
+        def entered(context: Any) -> Any:
+            result = enter(context)
+            self._read()
+            return result
+
+        @functools.wraps(leave)
+        def left(context: Any, *args: Any) -> Any:
+            result = leave(context, *args)
+            self._read()
+            return result
+
+        torch.autocast.__enter__, torch.autocast.__exit__ = entered, left  # type: ignore[method-assign]
+        self._read()
+
+    def __exit__(self, *args: object) -> None:
+        assert self._original is not None
+        torch.autocast.__enter__, torch.autocast.__exit__ = self._original  # type: ignore[method-assign]
+
+    def _read(self) -> None:
         self.format = None
         for device in ("cuda", "cpu"):
             if torch.is_autocast_enabled(device):
                 self.format = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
                 break
-        return func(*args, **(kwargs or {}))
 
 
 class Witness(Tracer):
-    """`calls` in order, forward and recomputation alike; `writes` of each storage as `(number of calls so far, op, place)`."""
+    """`calls` in order, forward and recomputation alike, with `everything` backward and updates too; `writes` of each storage
+    in order."""
 
-    def __init__(self, empties: dict[int, Any], base: str, seen: Seen) -> None:
-        super().__init__(empties, base)
+    def __init__(
+        self, empties: dict[int, Any], base: str, seen: Seen, wide: bool = False, everything: bool = False
+    ) -> None:
+        super().__init__(empties, base, wide)
+        self.everything = everything
         self.calls: list[Call] = []
         self.segments = 0
         self.started: dict[int, int] = {}  # sequence number -> number of calls when a node with it was there first
-        self.writes: dict[int, list[tuple[int, str, Any]]] = {}
+        self.writes: dict[int, list[Write]] = {}
+        self.copies: dict[int, int] = {}  # storage -> that from which all of it was last copied
         self.settled: list[tuple[Call, Tensor, float | None]] = []  # see Witness._settle
         self._seen = seen
         self._answer: Any = None
@@ -172,11 +174,12 @@ class Witness(Tracer):
         self._protect(targets, kwargs)
         again = phase == "recompute" and self._is_again(node)
         call = None
-        if not op.is_view and not op.allocates and (again or (node is None and phase == "forward")):
+        if not op.is_view and not op.allocates and (again or self.everything or (node is None and phase == "forward")):
             here = place or (self._event.place if node is None and self._event is not None else None)
             call = Call(op, here, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
             call.outer = self._outer(node)
             call.event = self._event
+            call.phase, call.node = phase, None if node is None else node.name()
             call.autocast = self._casting.format
             call.arguments = _arguments(op, args, kwargs)
             call.random = _seeded in func.tags and not _certain(call.arguments)
@@ -194,7 +197,10 @@ class Witness(Tracer):
             if not op.is_view and not any(tensor is t for _, t in targets):
                 self._own.add(storage_id(tensor))
         for _, tensor in targets:
-            self.writes.setdefault(storage_id(tensor), []).append((len(self.calls), op.name, place))
+            write = Write(len(self.calls), self.operators, op.name, place)
+            self.writes.setdefault(storage_id(tensor), []).append(write)
+        if op.name in COPYING:
+            self._copied(args, targets, made)
         if call is not None:
             call.entry = entries if len(self.entries) > entries else None
             self._give(call, targets, before, made, node)
@@ -202,6 +208,11 @@ class Witness(Tracer):
 
     def _where(self, node: Any) -> Any:
         return self._answer
+
+    def _copied(self, args: Any, targets: list[Any], made: list[Tensor]) -> None:
+        into, source = (targets[0][1], args[1]) if targets else (made[0], args[0])
+        if isinstance(source, Tensor):
+            self.copies[storage_id(into)] = storage_id(source)
 
     def _give(self, call: Call, targets: list[Any], before: list[Any], made: list[Tensor], node: Any) -> None:
         """What a call has given, and where it stands among the others."""

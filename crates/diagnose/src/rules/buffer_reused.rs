@@ -1,8 +1,9 @@
 use nanscope_lang::say;
-use nanscope_trace::schema::Phase;
+use nanscope_trace::schema::{Confidence, Phase};
 
 use crate::case::Case;
-use crate::rules::Finding;
+use crate::course::Course;
+use crate::rules::{Finding, recompute_mismatch};
 use crate::text;
 
 rule! {
@@ -46,6 +47,7 @@ rule! {
     "아직 필요한 메모리를 덮어씀",
     "값을 읽는 쪽에 별도의 메모리를 주거나(clone), 마지막으로 사용한 뒤에만 버퍼를 반환하십시오",
     check;
+    steps unpacked;
     apart "wait for every copy (synchronise) before the line and run it again: finite then means that the memory was still being written",
     "해당 줄 앞에서 모든 복사가 끝나기를 기다린 뒤(동기화) 다시 실행해 보십시오: 그때 유한하면 메모리에 아직 쓰는 중이었던 것입니다"
 }
@@ -72,4 +74,30 @@ fn check(case: &Case) -> Option<Finding> {
             reader.node.as_deref().unwrap_or(&reader.op)
         ),
     ])
+}
+
+/// Saved-tensor hooks gave backward something else than they were given.
+fn unpacked(course: &Course) -> Option<Finding> {
+    let first = course.ledger.parity.as_ref()?.first.as_ref().filter(|first| first.unpacked)?;
+    let lang = course.lang;
+    let reader = first.node.as_deref().unwrap_or("backward");
+    let mut evidence = vec![say!(
+        lang,
+        "saved-tensor hooks gave {reader} another tensor than they were given",
+        "saved-tensor hook이 {reader}에 돌려준 텐서가 맡은 텐서와 다름"
+    )];
+    evidence.push(recompute_mismatch::differs(first, lang));
+    let writer = first.altered.iter().find(|input| input.writer.is_some());
+    if let Some((op, input)) = writer.and_then(|input| Some((input.writer.as_deref()?, input))) {
+        let op = text::operator(op);
+        let at = input.place.as_ref().map_or_else(String::new, |place| format!(" ({}:{})", place.file, place.line));
+        evidence.push(say!(
+            lang,
+            "{op}{at} wrote into that memory after the tensor was packed and before {reader} had read it",
+            "텐서를 맡긴 뒤 {reader}이(가) 읽기 전에 {op}{at} 연산이 그 메모리에 값을 씀"
+        ));
+    }
+    let sure = writer.is_some() && course.ledger.faithful;
+    let confidence = if sure { Confidence::Proved } else { Confidence::Likely };
+    Some(Finding { confidence, weight: 9, evidence })
 }

@@ -1,5 +1,6 @@
 use nanscope_lang::say;
 
+use crate::attention;
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -118,6 +119,9 @@ fn check(case: &Case) -> Option<Finding> {
     }
     if let Some(row) = row {
         evidence.push(say!(case.lang, "the first is row {row}", "첫 행: {row}"));
+    }
+    if let Some(call) = attention::of(case.ledger, case.entry()) {
+        evidence.extend(attention::mask(call, case.lang));
     }
     Finding::proved(7, evidence)
 }

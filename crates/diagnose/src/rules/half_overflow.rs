@@ -1,6 +1,7 @@
 use nanscope_lang::say;
 use nanscope_numeric::Format;
 
+use crate::attention;
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -95,6 +96,9 @@ fn check(case: &Case) -> Option<Finding> {
         .collect();
     if !inputs.is_empty() {
         evidence.push(say!(case.lang, "largest inputs: {}", "입력의 최대 크기: {}", inputs.join(", ")));
+    }
+    if let Some(call) = attention::of(case.ledger, case.entry()) {
+        evidence.extend(attention::logits(call, case.lang));
     }
     Finding::proved(6, evidence)
 }

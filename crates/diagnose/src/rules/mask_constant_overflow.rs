@@ -1,6 +1,7 @@
 use nanscope_lang::say;
 use nanscope_numeric::Format;
 
+use crate::attention;
 use crate::case::Case;
 use crate::rules::Finding;
 use crate::text;
@@ -61,7 +62,7 @@ fn check(case: &Case) -> Option<Finding> {
     }
     let at = out.index.as_deref().map(text::index).unwrap_or_default();
     let sign = if case.op() == "mul" { "*" } else { "+" };
-    Finding::proved(8, vec![
+    let mut evidence = vec![
         say!(
             case.lang,
             "{} {sign} {} at {at}",
@@ -70,5 +71,9 @@ fn check(case: &Case) -> Option<Finding> {
             text::number(score)
         ),
         say!(case.lang, "{} ends at {}", "{}의 최솟값은 {}", out.dtype, text::number(-format.max_finite)),
-    ])
+    ];
+    if let Some(call) = attention::of(case.ledger, case.entry()) {
+        evidence.extend(attention::mask(call, case.lang));
+    }
+    Finding::proved(8, evidence)
 }

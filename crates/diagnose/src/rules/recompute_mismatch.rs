@@ -74,6 +74,8 @@ pub(crate) enum Reason {
     Argument,
     /// A tensor from outside torch differs.
     Outside,
+    /// The step itself differed, its replay does not.
+    Unsteady,
     /// The same operator on the same inputs.
     Kernel,
 }
@@ -82,7 +84,9 @@ impl Reason {
     pub(crate) fn of(difference: &Difference) -> Reason {
         let altered = || difference.altered.iter();
         let (was, now) = (&difference.was, &difference.now);
-        if altered().any(|input| input.unwritten) {
+        if difference.unsteady {
+            Reason::Unsteady
+        } else if altered().any(|input| input.unwritten) {
             Reason::Unwritten
         } else if was.autocast != now.autocast {
             Reason::Autocast
@@ -112,6 +116,9 @@ impl Reason {
 /// The line that a mismatch points at.
 pub(crate) fn place(parity: &Parity) -> Option<&Place> {
     let first = parity.first.as_ref()?;
+    if first.unpacked {
+        return first.altered.iter().find_map(|input| input.place.as_ref()).or(first.place.as_ref());
+    }
     let whole = !parity.twice.is_empty() || Reason::of(first).of_the_block();
     let (inner, block) = (first.place.as_ref(), first.block.as_ref());
     if whole { block.or(inner) } else { inner.or(block) }
@@ -119,7 +126,7 @@ pub(crate) fn place(parity: &Parity) -> Option<&Place> {
 
 fn check(course: &Course) -> Option<Finding> {
     let parity = course.ledger.parity.as_ref()?;
-    let (lang, first) = (course.lang, parity.first.as_ref()?);
+    let (lang, first) = (course.lang, parity.first.as_ref().filter(|first| !first.unpacked)?);
     let mut evidence = vec![];
     if parity.twice.is_empty() {
         evidence.push(differs(first, lang));
@@ -128,12 +135,20 @@ fn check(course: &Course) -> Option<Finding> {
         evidence.extend(twice(parity, lang));
     }
     let Parity { blocks, pairs, differing, .. } = parity;
-    evidence.push(say!(
-        lang,
-        "{pairs} operators were run again in {blocks} recomputations; {differing} of them gave something else",
-        "재계산 {blocks}회에서 연산 {pairs}개가 다시 실행되었고, 그중 {differing}개의 결과가 다름"
-    ));
-    if let Some(error) = parity.gradient_error {
+    evidence.push(if first.unsteady {
+        say!(
+            lang,
+            "{differing} tensors that backward needs differed between forward and recomputation",
+            "역전파에 필요한 텐서 중 {differing}개가 순전파와 재계산에서 서로 다름"
+        )
+    } else {
+        say!(
+            lang,
+            "{pairs} operators were run again in {blocks} recomputations; {differing} of them gave something else",
+            "재계산 {blocks}회에서 연산 {pairs}개가 다시 실행되었고, 그중 {differing}개의 결과가 다름"
+        )
+    });
+    if let Some(error) = parity.gradient_error.filter(|_| !first.unsteady) {
         let percent = text::number(error.0 * 100.0);
         evidence.push(if error.0 == 0.0 {
             say!(
@@ -150,12 +165,12 @@ fn check(course: &Course) -> Option<Finding> {
         });
     }
     let finding = Finding { confidence: Confidence::Proved, weight: 9, evidence };
-    Some(if course.ledger.faithful { finding } else { Finding { confidence: Confidence::Likely, ..finding } })
+    Some(if course.ledger.faithful && !first.unsteady { finding } else { Finding { confidence: Confidence::Likely, ..finding } })
 }
 
 /// What came out, in numbers.
-fn differs(first: &Difference, lang: Lang) -> String {
-    let op = &first.op;
+pub(super) fn differs(first: &Difference, lang: Lang) -> String {
+    let op = if first.op.is_empty() { lang.pick("the tensor", "텐서") } else { &first.op[..] };
     let (was, now) = (&first.was, &first.now);
     if first.extra {
         return say!(
@@ -262,6 +277,14 @@ fn why(first: &Difference, reason: Reason, lang: Lang) -> Vec<String> {
                 names = names.join(", ")
             )
         }
+        Reason::Unsteady => lang
+            .pick(
+                "the step itself recomputed other values; run again from the same state it does not: memory that is not written \
+                 or written too late, threads that race, or a kernel that is not deterministic",
+                "이 스텝의 재계산에서는 값이 달랐으나 같은 상태에서 다시 실행하면 같음: 쓰지 않았거나 늦게 쓴 메모리, 스레드 경합, \
+                 비결정적 커널 중 하나임",
+            )
+            .to_owned(),
         Reason::Kernel => say!(
             lang,
             "its inputs and arguments are the same to the bit: {op} itself gave other values, by another kernel or another mode",

@@ -90,6 +90,11 @@ pub(crate) fn apart(origin: &Origin, lang: Lang) -> String {
     .to_owned()
 }
 
+/// What stands under the line that wrote into memory which backward had still to read.
+pub(crate) fn overwritten(lang: Lang) -> String {
+    lang.pick("this memory was still needed", "아직 필요한 메모리임").to_owned()
+}
+
 /// What stands under the line of an operator that gave something else the second time.
 pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
     let Origin { bad, of, .. } = origin;
@@ -101,6 +106,18 @@ pub(crate) fn parted(origin: &Origin, lang: Lang) -> String {
         lang,
         "run again, {bad} of {values} compared are others",
         "다시 실행했을 때 비교한 {values} 중 {bad}개가 처음과 다름"
+    )
+}
+
+/// What stands under the line of a kernel that gave something else than its formula.
+pub(crate) fn computed(origin: &Origin, lang: Lang) -> String {
+    let Origin { bad, of, .. } = origin;
+    let name = origin.tensor.as_deref().unwrap_or("out");
+    let values = lang.pick(count(*of, "value"), format!("값 {of}개"));
+    say!(
+        lang,
+        "`{name}`: {bad} of {values} compared are not what the formula gives",
+        "`{name}`: 비교한 {values} 중 {bad}개가 식과 다름"
     )
 }
 

@@ -54,13 +54,37 @@ pub(crate) fn notes(report: &Report, lang: Lang) -> Vec<Note> {
     if let Some(summary) = &report.trip {
         add(lang.pick("seen", "감지"), trip(summary, report.run.world_size, lang));
     }
-    for rank in &report.ranks {
-        add(&say!(lang, "rank {}", "랭크 {}", rank.rank), rank.text.clone());
+    for (ranks, text) in ranks(report) {
+        add(&say!(lang, "rank {ranks}", "랭크 {ranks}"), text.to_owned());
     }
     if let Some(facts) = &report.replay {
         add(lang.pick("replay", "재실행"), replay(facts, lang));
     }
     notes
+}
+
+/// Ranks up to which each has a line of its own.
+const OWN_LINE: usize = 8;
+
+/// Ranks, and what is said of them. Of many ranks, those of which the same is said share a line, as `0-3, 5`.
+fn ranks(report: &Report) -> Vec<(String, &str)> {
+    let mut lines: Vec<(Vec<u32>, &str)> = Vec::new();
+    for summary in &report.ranks {
+        match lines.iter_mut().find(|(_, text)| *text == summary.text && report.ranks.len() > OWN_LINE) {
+            Some((ranks, _)) => ranks.push(summary.rank),
+            None => lines.push((vec![summary.rank], &summary.text)),
+        }
+    }
+    lines.into_iter().map(|(ranks, text)| (runs(&ranks), text)).collect()
+}
+
+fn runs(ranks: &[u32]) -> String {
+    let runs = ranks.chunk_by(|one, next| one + 1 == *next);
+    let run = |run: &[u32]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
 }
 
 /// Inputs of one line that are named; the rest are counted.

@@ -1,8 +1,8 @@
 use nanscope_lang::Lang;
-use nanscope_trace::schema::{Place, Report, Where};
+use nanscope_trace::schema::{Phase, Place, Report, Where};
 
 use super::{
-    label::{apart, label, parted},
+    label::{apart, computed, label, overwritten, parted},
     trip::what,
 };
 
@@ -21,6 +21,14 @@ pub(crate) fn spot(report: &Report, lang: Lang) -> Option<Spot<'_>> {
     let trip = report.trip.as_ref()?;
     if let (Where::Rank, Some(origin)) = (trip.where_, &report.origin) {
         return Some(Spot { place: origin.place.as_ref(), label: apart(origin, lang) });
+    }
+    if let (Where::Kernel, Some(origin)) = (trip.where_, &report.origin) {
+        return Some(Spot { place: origin.place.as_ref(), label: computed(origin, lang) });
+    }
+    if let (Where::Recompute, Some(origin)) =
+        (trip.where_, report.origin.as_ref().filter(|o| o.phase == Phase::Backward))
+    {
+        return Some(Spot { place: origin.place.as_ref(), label: overwritten(lang) });
     }
     if let Some(origin) = report.parted() {
         return Some(Spot { place: origin.place.as_ref(), label: parted(origin, lang) });

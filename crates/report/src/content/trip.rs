@@ -61,7 +61,13 @@ pub(crate) fn what(trip: &TripSummary, lang: Lang) -> String {
             "`{name}`의 재계산 결과가 처음 계산과 다름"
         ),
         (Where::Recompute, None) => lang
-            .pick("a recomputed block gave something else than its forward", "어떤 블록의 재계산 결과가 순전파와 다름")
+            .pick("backward was given something else than forward had", "역전파가 받은 값이 순전파의 값과 다름")
+            .into(),
+        (Where::Kernel, _) => {
+            lang.pick("a kernel gave something else than its formula", "커널의 결과가 식과 다름").into()
+        }
+        (Where::Repeat, _) => lang
+            .pick("the step gave something else when it was run twice", "같은 스텝을 두 번 실행한 결과가 다름")
             .into(),
         (Where::Rank, Some(name)) => say!(lang, "ranks disagree about `{name}`", "`{name}`의 값이 랭크마다 다름"),
         (Where::Rank, None) => lang.pick("ranks disagree", "값이 랭크마다 다름").into(),

@@ -15,6 +15,7 @@ use nanscope_trace::schema::{Report, Verdict};
 use crate::content;
 pub use fix::{about, diff};
 use paint::Paint;
+pub use table::table;
 
 /// What the terminal can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::safe::safe;
 
 /// Rows as lines with aligned columns, two spaces between them; columns that are empty throughout are left out.
-pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+pub fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| safe(cell))).collect();
     let mut widths = [0; N];
     for row in &rows {

@@ -48,6 +48,7 @@ pub(crate) fn report(verdict: Verdict) -> Report {
         origin: None,
         chain: vec![],
         digits: vec![],
+        attention: vec![],
         causes: vec![],
         experiments: vec![],
         island: None,

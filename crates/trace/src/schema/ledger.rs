@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{Comm, History, Num, Parity, Single};
+use super::{Attention, Comm, History, Num, Parity, Repeat, Single};
 
 /// Every operator of one replay, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,12 @@ pub struct Ledger {
     /// The element of the tensor that tripped in which alone the replay differs from the step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub single: Option<Single>,
+    /// The step beside the same step once more. Absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeat: Option<Repeat>,
+    /// Calls of attention, in order. Absent in folders of versions that did not look, and empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attention: Vec<Attention>,
     /// What could not be observed.
     #[serde(default)]
     pub warnings: Vec<String>,

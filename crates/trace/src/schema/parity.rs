@@ -69,6 +69,15 @@ pub struct Difference {
     /// Inputs that differ already, although no operator that was compared has made them so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub altered: Vec<Altered>,
+    /// True when it is not a recomputation: saved-tensor hooks gave backward something else than they were given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpacked: bool,
+    /// The backward node that read it, as `MulBackward0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// True when the step itself differed and its replay did not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unsteady: bool,
     /// Arguments that are no tensors and differ: `(name, in the forward pass, in the recomputation)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<(String, String, String)>,

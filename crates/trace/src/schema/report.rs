@@ -1,7 +1,7 @@
 use nanscope_numeric::Census;
 use serde::{Deserialize, Serialize};
 
-use super::{AlarmKind, Drift, Num, Place, RankSummary, Reference, Trip, Whole};
+use super::{AlarmKind, Attention, Drift, Num, Place, RankSummary, Reference, Trip, Whole};
 use crate::schema::Phase;
 
 /// Name of the report format that this version writes.
@@ -37,6 +37,9 @@ pub struct Report {
     /// Where digits were lost on the way to the origin, at most five points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digits: Vec<Digits>,
+    /// The call of attention at the origin, and those whose kernel differs from its formula.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attention: Vec<Attention>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

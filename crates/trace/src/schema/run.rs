@@ -73,6 +73,8 @@ pub enum Where {
     Trend,
     Rate,
     Recompute,
+    Kernel,
+    Repeat,
     Rank,
 }
 

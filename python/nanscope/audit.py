@@ -18,6 +18,7 @@ import torch
 
 from nanscope.capture.recomputed import Seen
 from nanscope.kept import Kept, Pair
+from nanscope.replay import comm
 from nanscope.replay.names import Names
 from nanscope.replay.phases import phases
 from nanscope.replay.player import Player, Unplayable
@@ -48,12 +49,15 @@ class Audit:
         """The step, where it is to be looked at now, and whether it is the first of this optimizer; `None` where it is not."""
         watcher = self._watcher
         step = watcher.clock.now() if optimizer is None else watcher.clock.step_of(optimizer)
-        number = -1 if optimizer is None else watcher.course.number(optimizer)
+        number = self._number(optimizer)
         if self._idle() or step < self._next.get(number, 0):
             return None
         fresh = number not in self._next
         self._next[number] = step + self.every if self.every else float("inf")
         return step, fresh
+
+    def _number(self, optimizer: Any) -> int:
+        return -1 if optimizer is None else self._watcher.course.number(optimizer)
 
     def _idle(self) -> bool:
         watcher = self._watcher
@@ -98,9 +102,7 @@ class Recomputation(Audit):
         self.seen = Seen(self._about_to_recompute)
         self._soonest = -1.0
         self._parted: list[Pair] = []  # what differed while the program ran
-        self._buffers: list[tuple[torch.Tensor, int | None]] | None = (
-            None  # as they were before the first recomputation
-        )
+        self._buffers: list[tuple[torch.Tensor, int | None]] | None = None  # before the first recomputation
 
     def __call__(self, optimizer: Any) -> Trip | None:
         self.seen.any = False
@@ -108,12 +110,15 @@ class Recomputation(Audit):
         if due is None:
             return None
         step, fresh = due
+        several = comm.ranks()
+        if several and fresh:  # others wait for no replay: the next step is compared as it runs
+            self._next[self._number(optimizer)] = step + 1
         self._soonest = min(self._next.values())
         # What is saved in the first step may be out of step with its recomputation: a table made at the first call.
         self._parted = self.kept.broken() if fresh else self.kept.parted()
         recomputed = self._buffers is not None
         apart = bool(self._parted) or self._moved()
-        alone = self.seen.foreign or (recomputed and (fresh or not self.kept.compared))
+        alone = not several and (self.seen.foreign or (recomputed and (fresh or not self.kept.compared)))
         self._buffers, self.seen.foreign = None, False
         try:
             return self._run_again(step, optimizer) if apart or alone else None
@@ -158,7 +163,7 @@ class Recomputation(Audit):
         from nanscope.replay.witness import Witness
 
         watcher = self._watcher
-        reason = refused(watcher)
+        reason = refused(watcher, bool(self._parted))
         if reason is not None:
             raise Unplayable(reason)
         start = time.perf_counter()
@@ -205,10 +210,10 @@ class Recomputation(Audit):
         return (by / size) ** 0.5 if size > 0 else None
 
 
-def refused(watcher: Watcher) -> str | None:
-    """Why a step must not be run again while the program goes on."""
+def refused(watcher: Watcher, tripped: bool = False) -> str | None:
+    """Why a step must not be run again while the program goes on; once it has tripped, that it talks to others is no reason."""
     distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if not tripped and distributed is not None and distributed.is_available() and distributed.is_initialized():
         if distributed.get_world_size() > 1:
             return "the process is one of several ranks, and a replay would talk to the others"
     for parameter in watcher._parameters():

@@ -46,16 +46,15 @@ class Kept:
         self.compared = 0
         self.recomputed: list[Pair] = []  # those that differ
         self.hooks: dict[Any, list[Pair]] = {}  # code of a hook that packs -> all that went through it
-        self._reading: tuple[int, list[tuple[Any, Packed, Value]]] = (
-            -1,
-            [],
-        )  # sequence number of a node -> what it got
+        self._reader = -1  # sequence number of the node that is being given what it needs
+        self._given: list[tuple[Any, Packed, Value]] = []  # what it has so far
 
     def clear(self) -> None:
+        self.operators = lambda: 0
         self.compared = 0
         self.recomputed.clear()
         self.hooks.clear()
-        self._reading = (-1, [])
+        self._reader, self._given = -1, []
 
     def both(self, was: Value, now: Value, place: Any) -> None:
         """One tensor of forward and of recomputation."""
@@ -67,9 +66,9 @@ class Kept:
         """A node of backward gets what was packed; and what it got before, it must still have."""
         node = _node()
         key = -1 if node is None else node._sequence_nr()
-        if self._reading[0] != key:
-            self._reading = (key, [])
-        for reference, other, was in self._reading[1]:
+        if self._reader != key:
+            self._reader, self._given = key, []
+        for reference, other, was in self._given:
             held = reference()
             if held is not None and (now := _taken(held)).digest != was.digest:
                 self._add(other, now, node)
@@ -77,7 +76,7 @@ class Kept:
             return
         now = _taken(tensor)
         self._add(packed, now, node)
-        self._reading[1].append((weakref.ref(tensor), packed, now))
+        self._given.append((weakref.ref(tensor), packed, now))
 
     def _add(self, packed: Packed, now: Value, node: Any) -> None:
         pairs = self.hooks.setdefault(packed.hooks, [])

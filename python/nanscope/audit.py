@@ -106,6 +106,13 @@ class Recomputation(Audit):
 
     def __call__(self, optimizer: Any) -> Trip | None:
         self.seen.any = False
+        try:
+            return self._looked(optimizer)
+        finally:
+            self._soonest = min(self._next.values(), default=-1.0)
+            self.kept.turn(self.every is not None and self._watcher.clock.now() + 1 >= self._soonest)
+
+    def _looked(self, optimizer: Any) -> Trip | None:
         due = self._taken(optimizer)
         if due is None:
             return None
@@ -113,7 +120,6 @@ class Recomputation(Audit):
         several = comm.ranks()
         if several and fresh:  # others wait for no replay: the next step is compared as it runs
             self._next[self._number(optimizer)] = step + 1
-        self._soonest = min(self._next.values())
         # What is saved in the first step may be out of step with its recomputation: a table made at the first call.
         self._parted = self.kept.broken() if fresh else self.kept.parted()
         recomputed = self._buffers is not None
@@ -171,6 +177,7 @@ class Recomputation(Audit):
         names = Names(trip.roots, list(watcher.optimizers))
         self.seen.nodes = set()
         self.kept.clear()
+        self.kept.turn(True)
         witness = Witness(watcher.recorder.empties, base, self.seen)
         self.kept.operators = lambda: witness.operators
         player = played(watcher, trip, names, witness)

@@ -43,6 +43,7 @@ class Kept:
         self.due = due
         self.used = used
         self.operators: Callable[[], int] = lambda: 0  # that a replay has run so far
+        self._checks: dict[str, Any] | None = None  # what torch compares of a saved tensor, by name; put aside while on
         self.compared = 0
         self.recomputed: list[Pair] = []  # those that differ
         self.hooks: dict[Any, list[Pair]] = {}  # code of a hook that packs -> all that went through it
@@ -55,6 +56,18 @@ class Kept:
         self.recomputed.clear()
         self.hooks.clear()
         self._reader, self._given = -1, []
+
+    def turn(self, on: bool) -> None:
+        """What torch compares of the tensors that a block saves is looked at from here on, or no longer."""
+        from torch.utils import checkpoint as home
+
+        table: dict[str, Any] = getattr(home, "_allowed_determinism_checks_to_fns", {})
+        if on and self._checks is None:
+            self._checks = dict(table)
+            table.update({name: _sealing(self, extract) for name, extract in table.items()})
+        elif not on and self._checks is not None:
+            table.update(self._checks)
+            self._checks = None
 
     def both(self, was: Value, now: Value, place: Any) -> None:
         """One tensor of forward and of recomputation."""
@@ -165,16 +178,11 @@ class Repeated:
 
 
 def install(kept: Kept) -> Callable[[], None]:
-    """Patches what torch compares in `torch.utils.checkpoint`, its reentrant function, and `saved_tensors_hooks`."""
+    """Patches the reentrant function of `torch.utils.checkpoint` and `saved_tensors_hooks`; `kept.turn` does the rest."""
     from torch.utils import checkpoint as home
 
-    undo: list[Callable[[], None]] = [_install_hooks(kept)]
-    table: dict[str, Any] | None = getattr(home, "_allowed_determinism_checks_to_fns", None)
-    if table is not None:
-        original = dict(table)
-        for name, extract in original.items():
-            table[name] = _sealing(kept, extract)
-        undo.append(functools.partial(table.update, original))
+    undo: list[Callable[[], None]] = [_install_hooks(kept), functools.partial(kept.turn, False)]
+    kept.turn(kept.due())
     cls = home.CheckpointFunction
 
     def apply(kind: Any, function: Any, preserve: Any, *args: Any) -> Any:

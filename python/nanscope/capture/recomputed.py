@@ -40,10 +40,10 @@ class Seen:
 
 
 def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
-    """Patches `torch.enable_grad` and `torch.set_grad_enabled`: what is recomputed in backward, by torch's own checkpoint
-    functions or by hand, is recorded below one of them."""
+    """Patches the contexts `torch.enable_grad` and `torch.set_grad_enabled`: what is recomputed in backward, by torch's own
+    checkpoint functions or by hand, is recorded below one of them."""
     enter = torch.enable_grad.__enter__
-    begin = torch.set_grad_enabled.__init__
+    begin = torch.set_grad_enabled.__enter__
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> None:
@@ -52,16 +52,16 @@ def install(recorder: Recorder, seen: Seen) -> Callable[[], None]:
             seen.enabled()
 
     @functools.wraps(begin)
-    def __init__(self: Any, mode: bool) -> None:
-        begin(self, mode)
-        if mode and (recorder.in_backward or seen.nodes is not None):
+    def begun(self: Any) -> None:
+        begin(self)
+        if self.mode and (recorder.in_backward or seen.nodes is not None):
             seen.enabled()
 
     torch.enable_grad.__enter__ = __enter__  # type: ignore[method-assign]
-    torch.set_grad_enabled.__init__ = __init__  # type: ignore[method-assign]
+    torch.set_grad_enabled.__enter__ = begun  # type: ignore[method-assign]
 
     def uninstall() -> None:
         torch.enable_grad.__enter__ = enter  # type: ignore[method-assign]
-        torch.set_grad_enabled.__init__ = begin  # type: ignore[method-assign]
+        torch.set_grad_enabled.__enter__ = begin  # type: ignore[method-assign]
 
     return uninstall

@@ -320,6 +320,22 @@ HEALTHY = {
         opt = torch.optim.AdamW(model.parameters())""",
         FORWARD,
     ),
+    # torch's own SyncBatchNorm refuses tensors on the CPU.
+    "batch norm over all ranks": (
+        """
+        from torch.distributed.nn.functional import all_reduce
+        class Synchronised(nn.BatchNorm1d):
+            def forward(self, x):
+                mean = all_reduce(x.mean(0)) / 2
+                var = all_reduce((x - mean).square().mean(0)) / 2
+                with torch.no_grad():
+                    self.running_mean.lerp_(mean, 0.1)
+                    self.running_var.lerp_(var, 0.1)
+                return (x - mean) * torch.rsqrt(var + self.eps) * self.weight + self.bias
+        model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), Synchronised(16), nn.Linear(16, 3)))
+        opt = torch.optim.AdamW(model.parameters())""",
+        FORWARD,
+    ),
     "steps of its own for every rank, then a mean": (
         "pass",
         """

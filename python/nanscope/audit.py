@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nanscope.capture.recomputed import Seen
-from nanscope.kept import Kept, Pair
+from nanscope.kept import Kept, Pair, unseen
 from nanscope.replay import comm
 from nanscope.replay.names import Names
 from nanscope.replay.phases import phases
@@ -27,6 +27,9 @@ from nanscope.trip import Trip
 
 if TYPE_CHECKING:
     from nanscope.watcher import Watcher
+
+
+YOUNG_STEPS = 64  # an optimizer that steps for the first time later than that is compared by a replay alone
 
 
 class Audit:
@@ -98,23 +101,32 @@ class Recomputation(Audit):
 
     def __init__(self, every: int | None, watcher: Watcher) -> None:
         super().__init__(every, watcher)
-        self.kept = Kept(self._due, self._used)
+        self.kept = Kept(self._due, self._used, self._failed)
         self.seen = Seen(self._about_to_recompute)
         self._soonest = -1.0
         self._parted: list[Pair] = []  # what differed while the program ran
-        self._buffers: list[tuple[torch.Tensor, int | None]] | None = None  # before the first recomputation
+        self._buffers: list[tuple[torch.Tensor, int | None]] | None = (
+            None  # before the first recomputation of this backward
+        )
+        self._recomputed = self._moved = False
 
     def __call__(self, optimizer: Any) -> Trip | None:
         self.seen.any = False
+        now = self._watcher.clock.now()
         try:
             return self._looked(optimizer)
         finally:
-            self._soonest = min(self._next.values(), default=-1.0)
-            self.kept.turn(self.every is not None and self._watcher.clock.now() + 1 >= self._soonest)
+            known = [self._number(one) for one in self._watcher.optimizers] if now < YOUNG_STEPS else []
+            self._soonest = min(
+                [*self._next.values(), *(self._next.get(number, -1.0) for number in known)], default=-1.0
+            )
+            self.kept.turn(self.every is not None and now + 1 >= self._soonest)
 
     def _looked(self, optimizer: Any) -> Trip | None:
-        due = self._taken(optimizer)
+        anything = self._recomputed or self.seen.foreign or bool(self.kept.compared or self.kept.hooks)
+        due = self._taken(optimizer) if anything else None
         if due is None:
+            self.forget()
             return None
         step, fresh = due
         several = comm.ranks()
@@ -122,15 +134,18 @@ class Recomputation(Audit):
             self._next[self._number(optimizer)] = step + 1
         # What is saved in the first step may be out of step with its recomputation: a table made at the first call.
         self._parted = self.kept.broken() if fresh else self.kept.parted()
-        recomputed = self._buffers is not None
-        apart = bool(self._parted) or self._moved()
-        alone = not several and (self.seen.foreign or (recomputed and (fresh or not self.kept.compared)))
-        self._buffers, self.seen.foreign = None, False
+        apart = bool(self._parted) or self._moved
+        alone = not several and (self.seen.foreign or (self._recomputed and (fresh or not self.kept.compared)))
         try:
             return self._run_again(step, optimizer) if apart or alone else None
         finally:
-            self.kept.clear()
-            self.seen.any, self.seen.nodes = False, None
+            self.forget()
+
+    def forget(self) -> None:
+        """The step is over, or this attempt at it."""
+        self.kept.clear()
+        self._buffers, self._recomputed, self._moved = None, False, False
+        self.seen.any, self.seen.foreign, self.seen.nodes = False, False, None
 
     def refused_by_torch(self, error: BaseException) -> Trip | None:
         """Torch itself has found that a recomputation differs in shape or type, and has ended the program: where it began."""
@@ -140,27 +155,39 @@ class Recomputation(Audit):
         try:
             return self._run_again(watcher.clock.now(), None) if watcher.recorder.tape.events else None
         finally:
-            self.kept.clear()
-            self.seen.any, self.seen.nodes = False, None
+            self.forget()
 
     # ---- while the program runs
 
     def _due(self) -> bool:
         if self.seen.nodes is not None:
             return True
-        return self._watcher.clock.now() >= self._soonest and not self._idle()
+        return self._watcher.clock.now() >= self._soonest and not self._idle() and not _captured()
 
     def _used(self) -> None:
         self.seen.any = True
+        self._watcher.calm.forget()
+
+    def _failed(self, error: Exception) -> None:
+        self._watcher.run_folder.note(
+            f"recomputation was not compared while the program ran: {type(error).__name__}: {error}"
+        )
 
     def _about_to_recompute(self) -> None:
         """Buffers as forward has left them, of every module that has been called."""
-        if self._buffers is None and self.seen.nodes is None and self._due():
+        if self._buffers is not None or self.seen.nodes is not None or not self._due():
+            return
+        self._recomputed = True
+        self._used()
+        with self.kept.guarded(), unseen():
             found = {id(b): b for root in self._watcher.recorder.roots for b in root.buffers()}
             self._buffers = [(buffer, Value("", buffer).digest) for buffer in found.values()]
+            torch.autograd.Variable._execution_engine.queue_callback(self._backward_over)
 
-    def _moved(self) -> bool:
-        return any(Value("", buffer).digest != digest for buffer, digest in self._buffers or ())
+    def _backward_over(self) -> None:
+        buffers, self._buffers = self._buffers or [], None
+        with self.kept.guarded(), unseen():
+            self._moved = self._moved or any(Value("", buffer).digest != digest for buffer, digest in buffers)
 
     # ---- the step once more
 
@@ -215,6 +242,11 @@ class Recomputation(Audit):
             by += float((other.detach() - gradient.detach()).double().square().sum())
             size += float(gradient.detach().double().square().sum())
         return (by / size) ** 0.5 if size > 0 else None
+
+
+def _captured() -> bool:
+    """Whether a CUDA graph is being captured: nothing may be copied to the host then."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def refused(watcher: Watcher, tripped: bool = False) -> str | None:

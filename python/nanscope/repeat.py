@@ -52,8 +52,10 @@ class Repetition(Audit):
             watcher.warn(f"step {trip.step}, run twice, is not equal to the bit: {plain['first']['op']}{line} ({why})")
             return False
         if twice.own:
-            plain["one_thread"] = self._equal(trip, names, one_thread())
-            plain["deterministic"] = self._equal(trip, names, Deterministic().whole())
+            for key, around in (("one_thread", one_thread()), ("deterministic", Deterministic().whole())):
+                equal = self._equal(trip, names, around)
+                if equal is not None:
+                    plain[key] = equal
         trip.ledger = {**ledger(trip, names, player, second, start), "repeat": plain}
         return True
 
@@ -66,9 +68,12 @@ class Repetition(Audit):
         return player, witness
 
     def _equal(self, trip: Trip, names: Names, around: contextlib.AbstractContextManager[Any]) -> bool | None:
-        """Whether two more runs inside `around` are equal to the bit."""
-        with around:
-            first, second = (self._played(trip, names)[1] for _ in range(2))
+        """Whether two more runs inside `around` are equal to the bit; `None` where they cannot be made."""
+        try:
+            with around:
+                first, second = (self._played(trip, names)[1] for _ in range(2))
+        except Unplayable:
+            return None
         return Twice(first, second).equal
 
 

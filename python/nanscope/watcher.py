@@ -258,6 +258,7 @@ class Watcher:
     def zeroed(self) -> None:
         """Gradients are thrown away without a step: the program has handled this attempt itself."""
         recorder = self.recorder
+        self.audit.forget()
         if self.pending is None and recorder.backwards <= ATTEMPTS_MAX:
             return
         tape = recorder.cut()
@@ -376,6 +377,7 @@ class Watcher:
         """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""
         if taken:
             return
+        self.audit.forget()
         start = time.perf_counter_ns()
         step = self.clock.step_of(optimizer)
         if self.peers is not None:

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use nanscope_lang::Lang;
+use nanscope_lang::{Lang, safe};
 use nanscope_logs::{Logs, Severity, render};
 
 use crate::{args::DataFormat, output};
@@ -13,7 +13,7 @@ pub(crate) fn logs(files: &[PathBuf], format: DataFormat, unknown: usize, lang: 
     for file in files {
         if let Err(error) = logs.read(file) {
             unread = true;
-            anstream::eprintln!("nanscope: {error}");
+            anstream::eprintln!("nanscope: {}", safe(&error.to_string()));
             logs.problem(error.to_string());
         }
     }

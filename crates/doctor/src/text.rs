@@ -1,4 +1,4 @@
-use nanscope_lang::{Lang, say};
+use nanscope_lang::{Lang, safe, say};
 
 use crate::examine::{Examined, Severity};
 
@@ -73,5 +73,5 @@ pub fn render(examined: &Examined, lang: Lang) -> String {
         lines.push(lang.pick("no problem found", "발견된 문제 없음").to_owned());
     }
     lines.extend(facts.problems.iter().map(|problem| format!("! {problem}")));
-    lines.join("\n") + "\n"
+    lines.iter().map(|line| safe(line) + "\n").collect()
 }

@@ -4,8 +4,12 @@
 //! [`Lang::pick`] for one without. There is no table of messages, so that none can be missing or left behind. Ids, keys,
 //! operators and whatever else a machine reads are the same in every language and do not pass here.
 
+mod safe;
+
 use std::fmt;
 use std::str::FromStr;
+
+pub use safe::safe;
 
 /// A language of titles, evidence, advice, pages and reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

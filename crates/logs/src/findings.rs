@@ -11,6 +11,8 @@ use crate::watchdog::TimedOut;
 
 /// Ranks, hosts and lines of evidence that a sentence names.
 const NAMED: usize = 8;
+/// Silent ranks that are counted: a number in a damaged line may be anything.
+const SILENT_MAX: usize = 10_000;
 
 impl Logs {
     /// What all that was read says together, in a language.
@@ -453,8 +455,9 @@ fn timeout(found: &TimedOut, job: &Job, lang: Lang) -> Finding {
     }));
     let size = job.comms.iter().map(|comm| comm.nranks).max().unwrap_or(0);
     let heard = job.watchdogs.ranks();
-    let silent: Vec<u32> = (0..size).filter(|rank| !heard.contains(rank)).collect();
-    if !silent.is_empty() && found.group.contains("default_pg") | found.group.is_empty() {
+    let whole = found.group.contains("default_pg") || found.group.is_empty();
+    let silent: Vec<u32> = (0..size).filter(|rank| whole && !heard.contains(rank)).take(SILENT_MAX).collect();
+    if !silent.is_empty() {
         let silent = ranges(silent);
         evidence.push(say!(
             lang,

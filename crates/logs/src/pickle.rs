@@ -78,6 +78,9 @@ pub fn plain(bytes: &[u8]) -> Result<Value, Refused> {
 impl<'a> Machine<'a> {
     fn run(&mut self) -> Result<u32, Refused> {
         loop {
+            if self.nodes.len() > VALUES {
+                return Err(Refused::Large);
+            }
             let at = self.at;
             let opcode = self.take(1)?[0];
             match opcode {
@@ -300,7 +303,12 @@ impl<'a> Machine<'a> {
             Node::Dict(items) => {
                 let mut map = Map::new();
                 for pair in items.chunks_exact(2) {
-                    let key = match self.value(pair[0], inner, left)? {
+                    // A container as a key would be written out, and again inside the next.
+                    let key = match &self.nodes[pair[0] as usize] {
+                        Node::Leaf(_) => self.value(pair[0], inner, left)?,
+                        _ => return Err(Refused::Damaged { at: self.at, what: "a key that is a container" }),
+                    };
+                    let key = match key {
                         Value::String(text) => text,
                         other => other.to_string(),
                     };

@@ -172,14 +172,17 @@ impl Group {
             let absent: BTreeMap<u32, u64> = here
                 .iter()
                 .filter_map(|rank| {
-                    let last = self.last.get(rank).copied().unwrap_or(0);
+                    // Without an entry of this group nothing is known: a ring drops the oldest.
+                    let last = self.last.get(rank).copied()?;
                     (last < seq).then_some((*rank, last))
                 })
                 .collect();
             let mut kinds: Vec<&str> = calls.values().map(|call| &*call.kind).collect();
             kinds.sort_unstable();
             kinds.dedup();
-            if absent.is_empty() && kinds.len() < 2 {
+            // What was completed had everybody: the other dump was only made earlier.
+            let waiting = calls.values().any(|call| &*call.state != "completed");
+            if kinds.len() < 2 && (absent.is_empty() || !waiting) {
                 return None;
             }
             let mut sides: Vec<Side> = Vec::new();

@@ -1,4 +1,4 @@
-use nanscope_lang::{Lang, say};
+use nanscope_lang::{Lang, safe, say};
 
 use crate::summary::{Kind, Severity, Summary};
 
@@ -65,5 +65,5 @@ pub fn render(summary: &Summary, unknown: usize, lang: Lang) -> String {
         lines.push(lang.pick("lines in no known format:", "알 수 없는 형식의 줄:").to_owned());
         lines.extend(summary.unknown.iter().take(unknown).map(|line| format!("  | {line}")));
     }
-    lines.join("\n") + "\n"
+    lines.iter().map(|line| safe(line) + "\n").collect()
 }

@@ -39,6 +39,7 @@ class Observer:
         self._fused: dict[int, dict[str, Any]] = {}  # forward entry -> its call
         self._softmax: dict[int, Heads | None] = {}  # entry -> what its rows show
         self._products: dict[int, Tensor] = {}  # entry of a product that has left its format -> largest of each matrix
+        self.refused: list[str] = []  # why calls were not looked at
         self._wrong: list[tuple[dict[str, Any], Call]] = []
 
     def after(self, op: Operator, args: Any, kwargs: Any, result: Any, entry: dict[str, Any], module: Any) -> None:
@@ -59,6 +60,8 @@ class Observer:
         try:
             with below(), torch.no_grad():
                 see(*given)
+        except REFUSED as error:  # memory, or a form of call that nobody has met: the replay goes on
+            self.refused.append(f"{type(error).__name__}: {error}")
         finally:
             self.seconds += time.perf_counter() - start
 

@@ -77,8 +77,10 @@ SIGNATURES: dict[str, Signature] = {
     "aten._scaled_dot_product_flash_attention_for_cpu_backward": Signature(
         bias="attn_mask", grad_out="grad_out", results=(0, 1, 2)
     ),
-    "aten._scaled_dot_product_flash_attention": _FORWARD,
-    "aten._scaled_dot_product_flash_attention_backward": _BACKWARD,
+    "aten._scaled_dot_product_flash_attention": Signature(lse=1, align_end=True),  # as torch.nn.attention.bias has it
+    "aten._scaled_dot_product_flash_attention_backward": Signature(
+        grad_out="grad_out", results=(0, 1, 2), align_end=True
+    ),
     "aten._scaled_dot_product_efficient_attention": _BIASED,
     "aten._scaled_dot_product_efficient_attention_backward": Signature(
         bias="attn_bias", grad_out="grad_out_", results=(0, 1, 2, 3)
@@ -121,7 +123,7 @@ def read(func: Any, args: Any, kwargs: Any) -> Call | None:
     if signature is None:
         return None
     given = bound(func, args, kwargs)
-    if any(given.get(name) not in (None, 0, False) for name in signature.refuse if not _is_empty(given.get(name))):
+    if any(_is_set(given.get(name)) for name in signature.refuse):
         return None
     if not all(isinstance(given.get(name), Tensor) for name in signature.names):
         return None
@@ -197,5 +199,5 @@ def _nested(*tensors: Tensor) -> bool:
     return any(t.is_nested or t.layout is not torch.strided for t in tensors)
 
 
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, Tensor) and not value.numel()
+def _is_set(value: Any) -> bool:
+    return value.numel() > 0 if isinstance(value, Tensor) else value not in (None, 0, False)

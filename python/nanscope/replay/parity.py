@@ -40,6 +40,8 @@ class Parity:
         self.blocks = len(segments)
         for number_, segment in segments.items():
             pairs = self._pairs(segment)
+            if not self._is_repetition(segment, pairs):
+                continue
             self.originals.update((again.index, forward) for forward, again in pairs)
             if pairs:
                 self.spans[number_] = (pairs[0][0].index, pairs[-1][0].index)
@@ -72,6 +74,23 @@ class Parity:
             i, j = i + step[0], j + step[1]
         return pairs
 
+    def _is_repetition(self, segment: list[Call], pairs: list[tuple[Call, Call]]) -> bool:
+        """Whether a stretch repeats forward at all. A backward may run the same code on purpose at another point (an adjoint
+        method): then what it begins with is something new, which it or backward has made."""
+        if segment[0].by_torch:
+            return True
+        begun = {call.index for call in segment}
+        for forward, again in pairs:
+            for was, now in zip(forward.inputs, again.inputs, strict=False):
+                if was.digest == now.digest or was.storage == now.storage:
+                    continue
+                if was.dtype != now.dtype or was.shape != now.shape:
+                    continue
+                maker = self._maker(now, again.index)
+                if (maker is None or maker.index not in begun) and now.storage in self.witness._own:
+                    return False
+        return True
+
     def _next(self, segment: list[Call], i: int, j: int, end: int) -> tuple[int, int] | None:
         """The smallest steps on either side after which both executions agree again, for two operators if there are two."""
         for total in range(1, AHEAD):
@@ -88,7 +107,7 @@ class Parity:
         last before the node that had the block run again was made, or shortly after."""
         end = segment[0].index
         made = min(self.witness.started.get(segment[0].anchor or -1, end), end - 1)
-        best, start = (0, 0), made
+        best, start = (0, 0, 0), made
         for skipped, first in enumerate(segment[:4]):
             for i in self._named[first.op]:
                 if i >= end:
@@ -101,8 +120,11 @@ class Parity:
                         break
                     run += 1
                 near = -abs(made - i) if i <= made else -(end + i)
-                if (run, near) > best:
-                    best, start = (run, near), i
+                same = _same_inputs(
+                    self.calls[i], first
+                )  # of equal iterations of a loop, the one that began with the same
+                if (run, same, near) > best:
+                    best, start = (run, same, near), i
             if best[0]:
                 break
         return start
@@ -112,8 +134,9 @@ class Parity:
     def _parted(self, again: Call) -> tuple[Value, Value] | None:
         """The first result that differs by more than rounding, in forward and now."""
         forward = self.originals[again.index]
+        drawn = again.random and _same_inputs(forward, again) == len(forward.inputs)
         for was, now in zip(forward.outputs, again.outputs, strict=False):
-            if parted(was, now, again.random):
+            if parted(was, now, drawn):
                 return was, now
         return None
 
@@ -307,3 +330,8 @@ class Parity:
                 one["unwritten"] = True
             out.append(one)
         return out
+
+
+def _same_inputs(forward: Call, again: Call) -> int:
+    """How many inputs of two calls are equal to the bit."""
+    return sum(was.digest == now.digest for was, now in zip(forward.inputs, again.inputs, strict=False))

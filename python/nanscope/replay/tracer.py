@@ -291,7 +291,11 @@ class Tracer(TorchDispatchMode):
 
     def tell_attention(self, ledger: dict[str, Any]) -> None:
         """Adds what the attention of the step showed. To be called once `ledger` has its entries."""
-        calls = self.attention.finish(ledger["entries"]) if self.attention is not None else []
+        if self.attention is None:
+            return
+        calls = self.attention.finish(ledger["entries"])
+        refused = dict.fromkeys(self.attention.refused)
+        ledger.setdefault("warnings", []).extend(f"a call of attention was not looked at: {why}" for why in refused)
         if calls:
             ledger["attention"] = calls
 

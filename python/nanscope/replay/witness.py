@@ -42,8 +42,8 @@ class Call:
     """One operator as it ran. `outer` is the line that has the block run again, where there is one."""
 
     __slots__ = (
-        "again", "anchor", "arguments", "autocast", "entry", "event", "index", "inputs", "module", "node", "op", "outer",
-        "outputs", "overwrites", "phase", "place", "random", "segment", "state",
+        "again", "anchor", "arguments", "autocast", "by_torch", "entry", "event", "index", "inputs", "module", "node", "op",
+        "outer", "outputs", "overwrites", "phase", "place", "random", "segment", "state",
     )  # fmt: skip
 
     index: int
@@ -63,6 +63,7 @@ class Call:
         self.outputs = []
         self.state: list[tuple[Tensor, int | None, Value]] = []  # outside tensors written: digest before, value after
         self.outer: Any = None
+        self.by_torch = False
         self.anchor: int | None = None  # recompute: sequence number of the backward node that asked for it
         self.segment = -1
         self.arguments: dict[str, str] = {}
@@ -152,7 +153,8 @@ class Witness(Tracer):
         """What the player knows nothing of: memory from before the replay that was written, generators that were used. To
         be called before the player puts back what it has changed itself."""
         with torch.no_grad():
-            for tensor, copy, versions in self._saved.values():
+            # The first of several views of one memory was copied before the others: it has the last word.
+            for tensor, copy, versions in reversed(list(self._saved.values())):
                 tensor.data.copy_(copy)
                 versions.__exit__(None, None, None)
         for generator, state in self._generators.values():
@@ -177,7 +179,7 @@ class Witness(Tracer):
         if not op.is_view and not op.allocates and (again or self.everything or (node is None and phase == "forward")):
             here = place or (self._event.place if node is None and self._event is not None else None)
             call = Call(op, here, module, [Value(name, t) for name, t in _inputs(op, args, kwargs)], again)
-            call.outer = self._outer(node)
+            call.outer, call.by_torch = self._outer(node)
             call.event = self._event
             call.phase, call.node = phase, None if node is None else node.name()
             call.autocast = self._casting.format
@@ -245,8 +247,9 @@ class Witness(Tracer):
         nodes = self._seen.nodes
         return node is not None and nodes is not None and node._sequence_nr() in nodes
 
-    def _outer(self, node: Any) -> Any:
-        """In forward: the line that called torch's checkpoint. In a recomputation by hand: the line of its backward."""
+    def _outer(self, node: Any) -> tuple[Any, bool]:
+        """In forward: the line that called torch's checkpoint. In a recomputation by hand: the line of its backward. And whether
+        it is torch's own checkpoint."""
         frame: Any = sys._getframe(2)
         last = caller = None
         checkpoint = False
@@ -261,8 +264,8 @@ class Witness(Tracer):
                 checkpoint = True
             frame = frame.f_back
         if node is not None:
-            return None if checkpoint else last
-        return caller or (self._event.place if checkpoint and self._event is not None else None)
+            return None if checkpoint else last, checkpoint
+        return caller or (self._event.place if checkpoint and self._event is not None else None), checkpoint
 
     # ---- nothing is left behind
 

@@ -1,7 +1,7 @@
-use nanscope_lang::Lang;
+use nanscope_lang::{Lang, safe};
 use nanscope_trace::schema::Fix;
 
-use super::{paint::Paint, safe::safe};
+use super::paint::Paint;
 use crate::content;
 
 /// What a fix does, how far to trust it, and what running it showed: a line each.

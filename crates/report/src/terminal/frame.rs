@@ -1,10 +1,10 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
-use nanscope_lang::Lang;
+use nanscope_lang::{Lang, safe};
 use nanscope_trace::schema::Report;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Options, safe::safe, source::source, wrap::wrap};
+use super::{Options, source::source, wrap::wrap};
 use crate::content::{self, Spot};
 
 /// Headline, source line and facts, as rustc would draw them.

@@ -3,7 +3,6 @@
 mod fix;
 mod frame;
 mod paint;
-mod safe;
 mod sections;
 mod source;
 mod table;

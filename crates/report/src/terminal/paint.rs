@@ -1,6 +1,6 @@
 use anstyle::{AnsiColor, Effects, Style};
 
-use super::safe::safe;
+use nanscope_lang::safe;
 
 /// Makes text safe for a terminal, and coloured where that is wanted.
 #[derive(Clone, Copy)]

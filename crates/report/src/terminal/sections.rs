@@ -1,13 +1,12 @@
 //! What follows the frame. Each is a heading and its lines, or None when there is nothing to say.
 
-use nanscope_lang::Lang;
+use nanscope_lang::{Lang, safe};
 use nanscope_trace::schema::{Fix, Report, Safety};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
     Options,
     paint::Paint,
-    safe::safe,
     table::{clip, table},
     wrap::hang,
 };

@@ -1,6 +1,6 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::safe::safe;
+use nanscope_lang::safe;
 
 /// Rows as lines with aligned columns, two spaces between them; columns that are empty throughout are left out.
 pub fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::monitor::{Alarm, Monitor};
     #[pymodule_export]
-    use super::scan::{Pass, census, counts, digest, drift, imprints, scan, single};
+    use super::scan::{Pass, all_finite, census, counts, digest, drift, imprints, plain_read, scan, single};
     #[pymodule_export]
     use super::tape::{
         Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Recording, Ref, Shortcut, Tape, caller,

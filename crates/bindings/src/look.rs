@@ -3,12 +3,12 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 
-use nanscope_numeric::Pass;
+use nanscope_numeric::View;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
 
-use crate::scan::{Dtypes, Memory};
+use crate::scan::{Dtypes, Memory, threads};
 
 /// Below this the lock of the interpreter is kept: giving it up and taking it back costs more than others wait.
 const KEPT_BYTES: usize = 4 << 20;
@@ -99,10 +99,14 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         settings.write_u64(count);
     }
     let bytes: usize = read.iter().map(|gradient| gradient.memory.bytes()).sum();
-    let memories: Vec<&Memory> = read.iter().map(|gradient| &gradient.memory).collect();
-    // SAFETY: `read` keeps every gradient, and so its memory, until after this.
-    let scan = || memories.iter().map(|memory| nanscope_numeric::pass(&unsafe { memory.view() })).collect();
-    let passes: Vec<Pass> = if bytes < KEPT_BYTES { scan() } else { py.detach(scan) };
+    // SAFETY: `read` keeps every gradient, and so its memory, until after the views were read.
+    let views: Vec<View> = read.iter().map(|gradient| unsafe { gradient.memory.view() }).collect();
+    let passes = if bytes < KEPT_BYTES {
+        nanscope_numeric::passes(&views, 1)
+    } else {
+        let threads = threads(py, bytes)?;
+        py.detach(|| nanscope_numeric::passes(&views, threads))
+    };
     let mut found = Look {
         bad: None,
         largest: 0.0,

@@ -47,21 +47,61 @@ pub(crate) fn scan(py: Python<'_>, tensors: &Bound<'_, PyList>) -> PyResult<Pass
             None => found.unread.push(index),
         }
     }
+    found.bytes = memories.iter().map(|(_, memory)| memory.bytes() as u64).sum();
+    let threads = threads(py, found.bytes as usize)?;
+    // SAFETY: `owned` keeps every tensor, and so its memory, until after the views were read.
+    let views: Vec<View> = memories.iter().map(|(_, memory)| unsafe { memory.view() }).collect();
     let read = |mut found: Pass| {
-        for (index, memory) in &memories {
-            // SAFETY: `owned` keeps every tensor, and so its memory, until after this.
-            let view = unsafe { memory.view() };
-            let pass = nanscope_numeric::pass(&view);
+        for ((index, _), pass) in memories.iter().zip(nanscope_numeric::passes(&views, threads)) {
             if !pass.finite {
                 found.first_bad.get_or_insert(*index);
             }
             found.max_abs = found.max_abs.max(pass.max_abs);
             found.sum_squares += pass.sum_squares;
-            found.bytes += memory.bytes() as u64;
         }
         found
     };
     Ok(py.detach(|| read(found)))
+}
+
+/// Whether no tensor of a list holds an infinity or NaN. None when all that could be read in place are finite, and some could not.
+///
+/// Stops at the first block of memory that holds one; the GIL is released. Torch functions may be intercepted by a mode or
+/// subclass: call with those disabled. Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn all_finite(py: Python<'_>, tensors: &Bound<'_, PyList>) -> PyResult<Option<bool>> {
+    let dtypes = Dtypes::of_torch(py)?;
+    let owned: Vec<Bound<'_, PyAny>> = tensors.iter().collect();
+    let memories: Vec<_> = owned.iter().map(|tensor| Memory::of(tensor, dtypes)).collect::<PyResult<_>>()?;
+    let threads = threads(py, memories.iter().flatten().map(Memory::bytes).sum())?;
+    // SAFETY: `owned` keeps every tensor, and so its memory, until after the views were read.
+    let views: Vec<View> = memories.iter().flatten().map(|memory| unsafe { memory.view() }).collect();
+    let bad = py.detach(|| nanscope_numeric::first_not_finite(&views, threads));
+    let all_read = views.len() == owned.len();
+    Ok(if bad.is_some() { Some(false) } else { all_read.then_some(true) })
+}
+
+/// Exclusive or of all 64-bit words in the memory of a tensor: the least that a read of all of it costs, for benchmarks to
+/// compare with. None when it cannot be read in place. Raises RuntimeError when torch has not been imported.
+#[pyfunction]
+pub(crate) fn plain_read(tensor: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let py = tensor.py();
+    let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? else { return Ok(None) };
+    let threads = threads(py, memory.bytes())?;
+    // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
+    Ok(Some(py.detach(|| nanscope_numeric::plain_read(&unsafe { memory.view() }, threads))))
+}
+
+/// Below this one thread is faster: it has read so much by the time that others have started.
+const THREADED_BYTES: usize = 4 << 20;
+
+/// How many threads may read so many bytes: what torch may use, and one where that cannot be told.
+pub(crate) fn threads(py: Python<'_>, bytes: usize) -> PyResult<usize> {
+    if bytes < THREADED_BYTES {
+        return Ok(1);
+    }
+    let torch = py.import(intern!(py, "torch"))?;
+    torch.call_method0(intern!(py, "get_num_threads"))?.extract()
 }
 
 /// `(nan, posinf, neginf, largest finite magnitude)`.
@@ -78,8 +118,9 @@ pub(crate) fn counts(tensor: &Bound<'_, PyAny>) -> PyResult<Option<CountsTuple>>
     if !memory.dtype.is_floating() && !memory.dtype.is_complex() {
         return Ok(None);
     }
+    let threads = threads(py, memory.bytes())?;
     // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
-    let counts = py.detach(|| nanscope_numeric::counts(&unsafe { memory.view() }));
+    let counts = py.detach(|| nanscope_numeric::counts_on(&unsafe { memory.view() }, threads));
     Ok(Some((counts.nan, counts.posinf, counts.neginf, counts.max_abs)))
 }
 
@@ -95,8 +136,9 @@ pub(crate) fn census(tensor: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if lazy(intern!(py, "is_conj"))? || lazy(intern!(py, "is_neg"))? {
         return Ok(None);
     }
+    let threads = threads(py, memory.bytes())?;
     // SAFETY: the caller's reference keeps the tensor, and so its memory, until after this.
-    let census = py.detach(|| nanscope_numeric::census(&unsafe { memory.view() }));
+    let census = py.detach(|| nanscope_numeric::census_on(&unsafe { memory.view() }, threads));
     serde_json::to_string(&census).map(Some).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 

@@ -5,7 +5,14 @@ use std::ops::ControlFlow;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::layout::Order;
+use crate::prefetch::prefetch;
 use crate::view::View;
+
+/// Bytes hashed between two looks ahead.
+const STEP_BYTES: usize = 1024;
+
+/// How far ahead memory is asked for: so far that it has come when its turn is, and the hash never waits.
+const AHEAD_BYTES: usize = 4096;
 
 /// 64 bits that two tensors of one type and shape share when they hold the same bytes in row-major order, however each
 /// lies in memory: XXH3 of these bytes. Different bytes share them by chance once in 2^64. The shape is not part of it;
@@ -23,7 +30,11 @@ fn fold<T: Copy>(view: &View) -> u64 {
     let mut state = Xxh3Default::new();
     let repeat = view.blocks::<T>(Order::Logical, |block| {
         // SAFETY: a slice of numbers, which have no padding, is so many bytes.
-        state.update(unsafe { std::slice::from_raw_parts(block.as_ptr().cast(), size_of_val(block)) });
+        let bytes: &[u8] = unsafe { std::slice::from_raw_parts(block.as_ptr().cast(), size_of_val(block)) };
+        for step in bytes.chunks(STEP_BYTES) {
+            prefetch(step.as_ptr().wrapping_add(AHEAD_BYTES), STEP_BYTES);
+            state.update(step);
+        }
         ControlFlow::Continue(())
     });
     debug_assert_eq!(repeat, 1, "logical order visits every element");

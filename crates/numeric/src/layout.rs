@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Memory,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Dim {
     size: usize,
     /// In numbers.
@@ -69,6 +69,24 @@ impl Layout {
     /// How often each visited number counts.
     pub(crate) fn repeat(&self) -> u64 {
         self.repeat
+    }
+
+    /// Part `number` of `of` parts of about one size, and the offset of its first number; `None` where there are fewer numbers
+    /// than parts. The parts in order are the whole where the longest dimension is the outermost one.
+    pub(crate) fn part(mut self, number: usize, of: usize) -> Option<(usize, Layout)> {
+        if of == 1 {
+            return Some((0, self));
+        }
+        let Some(dim) = self.dims[..self.rank].iter_mut().rev().max_by_key(|dim| dim.size) else {
+            return (number == 0).then_some((0, self));
+        };
+        // Parts of a contiguous run begin where a cache line may: at a multiple of 64 numbers.
+        let grain = if dim.stride == 1 { 64 } else { 1 };
+        let each = dim.size.div_ceil(of).next_multiple_of(grain);
+        let first = number * each;
+        dim.size = dim.size.checked_sub(first)?.min(each);
+        let offset = first * dim.stride;
+        (dim.size > 0).then_some((offset, self))
     }
 
     fn scalar() -> Layout {

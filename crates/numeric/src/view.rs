@@ -100,6 +100,17 @@ impl<'a> View<'a> {
     ///
     /// Allocates nothing: blocks are the memory itself, or a buffer on the stack where it is strided or unaligned.
     pub(crate) fn blocks<T: Copy>(&self, order: Order, visit: impl FnMut(&[T]) -> ControlFlow<()>) -> u64 {
+        self.blocks_of(order, 0, 1, visit)
+    }
+
+    /// As [`blocks`](View::blocks), for part `number` of `of` parts into which the numbers are divided.
+    pub(crate) fn blocks_of<T: Copy>(
+        &self,
+        order: Order,
+        number: usize,
+        of: usize,
+        visit: impl FnMut(&[T]) -> ControlFlow<()>,
+    ) -> u64 {
         assert_eq!(size_of::<T>(), self.dtype.part().size(), "storage of {}", self.dtype.name());
         if self.is_empty() {
             return 1;
@@ -109,9 +120,13 @@ impl<'a> View<'a> {
             Extent::Flat(len) => Layout::flat(len * parts),
             Extent::Strided(shape, strides) => Layout::strided(shape, strides, parts, order),
         };
-        // SAFETY: whoever made the view vouched for every element, and a complex element is two numbers side by side.
-        unsafe { layout.walk(self.start.cast(), visit) };
-        layout.repeat()
+        let repeat = layout.repeat();
+        if let Some((offset, layout)) = layout.part(number, of) {
+            let start = self.start.cast::<T>().wrapping_add(offset);
+            // SAFETY: whoever made the view vouched for every element, and a complex element is two numbers side by side.
+            unsafe { layout.walk(start, visit) };
+        }
+        repeat
     }
 }
 

@@ -24,7 +24,7 @@ const PREFETCH_BYTES: usize = 2048;
 /// Loads `UNROLL` vectors, and asks for memory further on.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn load<T: Element, const N: usize>(numbers: &[T; N]) -> [__m256i; UNROLL] {
+fn load<T: Copy, const N: usize>(numbers: &[T; N]) -> [__m256i; UNROLL] {
     const { assert!(size_of::<T>() * N == 32 * UNROLL) };
     let start: *const __m256i = numbers.as_ptr().cast();
     _mm_prefetch::<_MM_HINT_T0>(start.wrapping_byte_add(PREFETCH_BYTES).cast());
@@ -189,4 +189,39 @@ kernels! {
     f32 as u32, set _mm256_set1_epi32, max _mm256_max_epi32, square square_f32: pass_f32_wide max_abs_f32;
     f16 as u16, set _mm256_set1_epi16, max _mm256_max_epi16, square square_f16: pass_f16 max_abs_f16;
     bf16 as u16, set _mm256_set1_epi16, max _mm256_max_epi16, square square_bf16: pass_bf16 max_abs_bf16;
+}
+
+/// What the codes of 8-bit numbers tell, whatever the type.
+pub(super) struct Extremes {
+    /// Largest code without its sign.
+    pub(super) magnitude: u8,
+    /// Whether one is the sign alone.
+    pub(super) has_negative_zero: bool,
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn extremes(codes: &[u8]) -> Extremes {
+    const PER_ROUND: usize = 32 * UNROLL;
+    let (magnitude, sign) = (_mm256_set1_epi8(0x7f), _mm256_set1_epi8(i8::MIN));
+    let (mut largest, mut negative_zero) = ([_mm256_setzero_si256(); UNROLL], [_mm256_setzero_si256(); UNROLL]);
+    let mut round = |vectors: [__m256i; UNROLL]| {
+        for (i, vector) in vectors.into_iter().enumerate() {
+            largest[i] = _mm256_max_epu8(largest[i], _mm256_and_si256(vector, magnitude));
+            negative_zero[i] = _mm256_or_si256(negative_zero[i], _mm256_cmpeq_epi8(vector, sign));
+        }
+    };
+    let (rounds, rest) = codes.as_chunks::<PER_ROUND>();
+    for codes in rounds {
+        round(load(codes));
+    }
+    let mut padded = [0; PER_ROUND];
+    padded[..rest.len()].copy_from_slice(rest);
+    round(load(&padded));
+    let negative_zero = _mm256_or_si256(negative_zero[0], negative_zero[1]);
+    // SAFETY: the integers are as long as the vector, and every bit pattern is valid.
+    let lanes: [u8; 32] = unsafe { std::mem::transmute(_mm256_max_epu8(largest[0], largest[1])) };
+    Extremes {
+        magnitude: lanes.into_iter().fold(0, u8::max),
+        has_negative_zero: _mm256_movemask_epi8(negative_zero) != 0,
+    }
 }

@@ -52,9 +52,38 @@ avx2! {
     bf16: pass_bf16 max_abs_bf16;
 }
 
+/// Types of 8 bits: `$largest` is the code of the largest magnitude of all codes in a block, `None` where one is not a number.
+macro_rules! bytes {
+    ($($type:ty: |$extremes:ident| $largest:expr;)*) => {$(
+        impl Kernel for $type {
+            fn max_abs(block: &[Self]) -> Option<f64> {
+                #[cfg(target_arch = "x86_64")]
+                if super::avx2::available() {
+                    const { assert!(size_of::<$type>() == 1) };
+                    // SAFETY: so many numbers of one byte.
+                    let codes = unsafe { std::slice::from_raw_parts(block.as_ptr().cast::<u8>(), block.len()) };
+                    // SAFETY: the processor has what the kernel was compiled for.
+                    let $extremes = unsafe { super::avx2::extremes(codes) };
+                    let code: Option<u8> = $largest;
+                    // SAFETY: as long as one number, of which every bit pattern is valid.
+                    return code.map(|code| unsafe { (&raw const code).cast::<$type>().read() }.to_f64().abs());
+                }
+                let _ = block;
+                None
+            }
+        }
+    )*};
+}
+
+bytes! {
+    fp8::E4M3Fn: |x| (x.magnitude < 0x7f).then_some(x.magnitude);
+    fp8::E4M3Fnuz: |x| (!x.has_negative_zero).then_some(x.magnitude);
+    fp8::E5M2: |x| (x.magnitude < 0x7c).then_some(x.magnitude);
+    fp8::E5M2Fnuz: |x| (!x.has_negative_zero).then_some(x.magnitude);
+}
+
 macro_rules! scalar {
     ($($type:ty)*) => {$(impl Kernel for $type {})*};
 }
 
-scalar!(i8 i16 i32 i64 u8 u16 u32 u64);
-scalar!(fp8::E4M3Fn fp8::E4M3Fnuz fp8::E5M2 fp8::E5M2Fnuz fp8::E8M0Fnu);
+scalar!(i8 i16 i32 i64 u8 u16 u32 u64 fp8::E8M0Fnu);

@@ -112,6 +112,27 @@ fn an_empty_tensor_is_finite_and_all_its_counts_are_0() {
 }
 
 #[test]
+fn several_threads_find_what_one_does_in_a_list_of_tensors() {
+    let mut large = vec![1f32; 1 << 20];
+    large[700_000] = 3.0;
+    let small = [0.5f32; 10];
+    let views = |large: &[f32]| {
+        // SAFETY: the numbers outlive the views, which do not leave the closure's caller.
+        let view = |x: &[f32]| unsafe { View::contiguous(x.as_ptr().cast(), Dtype::Float32, x.len()) };
+        [view(&small), view(large), view(&[]), view(&small)]
+    };
+    let one = passes(&views(&large), 1);
+    assert_eq!(one[1], Pass { finite: true, max_abs: 3.0, sum_squares: 1048576.0 + 8.0 });
+    assert_eq!(passes(&views(&large), 4), one);
+    assert_eq!(first_not_finite(&views(&large), 4), None);
+    large[900_000] = f32::NAN;
+    for threads in 1..4 {
+        assert_eq!(first_not_finite(&views(&large), threads), Some(1));
+        assert!(!passes(&views(&large), threads)[1].finite);
+    }
+}
+
+#[test]
 fn subnormals_and_the_largest_numbers_are_kept() {
     let bytes = |x: f32| x.to_ne_bytes();
     assert_eq!(pass(&View::of_bytes(&bytes(f32::from_bits(1)), Dtype::Float32)).max_abs, 2f64.powi(-149));
@@ -161,6 +182,11 @@ proptest! {
             prop_assert_eq!(counts(&view), counts(&flat));
             prop_assert_eq!(all_finite(&view), all_finite(&flat));
             prop_assert_eq!(first_bad(&view), first_bad(&flat));
+            prop_assert_eq!(counts_on(&view, 3), counts(&flat));
+            let parts = (0..3).map(|part| with_element!(dtype.part(), T => pass_of::<T>(&view, part, 3)));
+            let mut total = Pass::default();
+            parts.for_each(|part| total.merge(part));
+            prop_assert!(same(total, pass(&flat), view.dtype().part().size()), "{:?} {:?}", total, pass(&flat));
         }
     }
 

@@ -1,6 +1,7 @@
 """The scans beside torch and numpy on the same memory, and beside a plain read of it.
 
-Interleaved in one process: in each round every function once, in turn; the figures are medians over the rounds. Usage:
+Interleaved in one process: in each round every function once, in turn; the figures are medians over the rounds. With one thread
+the time is that of the processor (other programs may run), with more it is that of the wall clock. Usage:
 `python benches/kernels.py [--threads 1 2] [--mebibytes 64 1024] [--dtypes float32 float16] [--rounds 15]`.
 """
 
@@ -45,7 +46,7 @@ def rivals(x: torch.Tensor) -> dict[str, Callable[[], object]]:
     return found
 
 
-def seconds(x: torch.Tensor, rounds: int) -> dict[str, list[float]]:
+def seconds(x: torch.Tensor, rounds: int, clock: Callable[[], float]) -> dict[str, list[float]]:
     """Time of each function in each round."""
     functions = rivals(x)
     repeat = max(1, (4 << 20) // (x.numel() * x.element_size()))
@@ -54,10 +55,10 @@ def seconds(x: torch.Tensor, rounds: int) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
-            start = time.perf_counter()
+            start = clock()
             for _ in range(repeat):
                 function()
-            taken[name].append((time.perf_counter() - start) / repeat)
+            taken[name].append((clock() - start) / repeat)
     return taken
 
 
@@ -75,7 +76,7 @@ def main() -> None:
             x = numbers(getattr(torch, dtype), int(mebibytes * 2**20))
             for threads in args.threads:
                 torch.set_num_threads(threads)
-                taken = seconds(x, args.rounds)
+                taken = seconds(x, args.rounds, time.thread_time if threads == 1 else time.perf_counter)
                 if not heads:
                     heads = list(taken)
                     print("| dtype | MiB | threads | load |", " | ".join(heads), "|")
@@ -89,7 +90,10 @@ def main() -> None:
                     ratio = statistics.median(p / t for p, t in zip(taken["plain read"], taken[name], strict=True))
                     cells.append(f"{speed:.1f} ({ratio:.2f})")
                 print(
-                    f"| {dtype} | {mebibytes:.4g} | {threads} | {os.getloadavg()[0]:.1f} |", " | ".join(cells), "|", flush=True
+                    f"| {dtype} | {mebibytes:.4g} | {threads} | {os.getloadavg()[0]:.1f} |",
+                    " | ".join(cells),
+                    "|",
+                    flush=True,
                 )
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "Shortcut",
     "Tape",
     "__version__",
+    "all_finite",
     "caller",
     "census",
     "checkpoint_plan",
@@ -50,6 +51,7 @@ __all__ = [
     "merged",
     "outcomes",
     "parse",
+    "plain_read",
     "plan",
     "render",
     "scan",
@@ -1055,6 +1057,14 @@ class Tape:
     @property
     def unsafe(self, /) -> list: ...
 
+def all_finite(tensors: list) -> bool | None:
+    """
+    Whether no tensor of a list holds an infinity or NaN. None when all that could be read in place are finite, and some could not.
+
+    Stops at the first block of memory that holds one; the GIL is released. Torch functions may be intercepted by a mode or
+    subclass: call with those disabled. Raises RuntimeError when torch has not been imported.
+    """
+
 def caller() -> Any | None:
     """
     The innermost frame of user code, as `(code, instruction offset, line)`; None if there is none.
@@ -1183,6 +1193,12 @@ def parse(argv: SupportsGetItem[int, str]) -> Command:
     `checkpoint`.
 
     Data goes to the process's stdout and talk to its stderr, past `sys.stdout` and `sys.stderr`.
+    """
+
+def plain_read(tensor: Any) -> int | None:
+    """
+    Exclusive or of all 64-bit words in the memory of a tensor: the least that a read of all of it costs, for benchmarks to
+    compare with. None when it cannot be read in place. Raises RuntimeError when torch has not been imported.
     """
 
 def plan(report: str, ledger: str, scouted: str) -> str:

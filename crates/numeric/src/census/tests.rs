@@ -151,7 +151,7 @@ fn every_float16_is_counted_as_the_definition_does() {
     for top in 0..31u16 {
         for low in [0x0400, 1] {
             let bits =
-                (0..8192u16).map(|i| (i % 2 << 15) | if i % 3 == 0 { low + i % 7 } else { top << 10 | i % 1024 });
+                (0..8192u16).map(|i| ((i % 2) << 15) | if i % 3 == 0 { low + i % 7 } else { (top << 10) | (i % 1024) });
             let bytes: Vec<u8> = bits.flat_map(u16::to_ne_bytes).collect();
             check(Dtype::Float16, census(&View::of_bytes(&bytes, Dtype::Float16)), expected(Dtype::Float16, &bytes))
                 .unwrap();

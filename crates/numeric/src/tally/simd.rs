@@ -156,8 +156,9 @@ impl Simd {
         }
         match self {
             Simd::Unused => None,
-            // SAFETY (both): there is such a counter only where the processor has the instructions.
+            // SAFETY: there is such a counter only where the processor has the instructions.
             Simd::Avx2(counter) => unsafe { take_avx2(counter, block) },
+            // SAFETY: as above.
             Simd::Avx512(counter) => unsafe { take_avx512(counter, block) },
         }
     }
@@ -166,8 +167,9 @@ impl Simd {
     pub(super) fn finish(&mut self, each: impl FnMut(i32, u64)) -> u64 {
         match self {
             Simd::Unused => 0,
-            // SAFETY (both): there is such a counter only where the processor has the instructions.
+            // SAFETY: there is such a counter only where the processor has the instructions.
             Simd::Avx2(counter) => unsafe { counter.finish(each) },
+            // SAFETY: as above.
             Simd::Avx512(counter) => unsafe { counter.finish(each) },
         }
     }
@@ -200,7 +202,7 @@ impl<V: Vector> Counter<V> {
             return None;
         }
         let start: *const u8 = block.as_ptr().cast();
-        // SAFETY (here and below): so many rounds lie within the block, and the caller vouches for the instructions.
+        // SAFETY: so many rounds lie within the block, and the caller vouches for the instructions.
         let moments = unsafe { moments::<T, V>(start, rounds) }?;
         let count = rounds * round_bytes / size_of::<T>();
         if moments.min_abs_less_1 == u64::MAX {
@@ -412,12 +414,10 @@ impl Extremes {
 mod tests {
     use super::*;
 
+    type Take<V, T> = unsafe fn(&mut Counter<V>, &[T]) -> Option<(usize, Moments)>;
     type Taken = Option<(usize, [u64; 4], Vec<(i32, u64)>, u64)>;
 
-    fn taken<V: Vector, T: Source>(
-        take: unsafe fn(&mut Counter<V>, &[T]) -> Option<(usize, Moments)>,
-        block: &[T],
-    ) -> Taken {
+    fn taken<V: Vector, T: Source>(take: Take<V, T>, block: &[T]) -> Taken {
         // SAFETY: the caller has asked for the instructions.
         unsafe {
             let mut counter = Counter::new();

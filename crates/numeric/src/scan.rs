@@ -146,7 +146,7 @@ pub fn first_bad(view: &View) -> Option<u64> {
 }
 
 fn finite_block<T: Kernel>(block: &[T]) -> bool {
-    T::ALWAYS_FINITE || T::max_abs(block).is_some() || scalar::all_finite(block)
+    T::ALWAYS_FINITE || T::finite(block) || scalar::all_finite(block)
 }
 
 fn all_finite_of<T: Kernel>(view: &View, number: usize, of: usize) -> bool {

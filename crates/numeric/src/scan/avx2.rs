@@ -191,6 +191,30 @@ kernels! {
     bf16 as u16, set _mm256_set1_epi16, max _mm256_max_epi16, square square_bf16: pass_bf16 max_abs_bf16;
 }
 
+/// Whether all are finite: that is in the upper half of each, and AVX2 has no maximum of 64-bit integers.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn finite_f64(block: &[f64]) -> bool {
+    const PER_ROUND: usize = 4 * UNROLL;
+    const INFINITY: i32 = (f64::INFINITY.to_bits() >> 32) as i32;
+    let magnitude = _mm256_set1_epi64x(0x7fff_ffff << 32);
+    let mut largest = [_mm256_setzero_si256(); UNROLL];
+    let mut round = |vectors: [__m256i; UNROLL]| {
+        for (largest, vector) in largest.iter_mut().zip(vectors) {
+            *largest = _mm256_max_epi32(*largest, _mm256_and_si256(vector, magnitude));
+        }
+    };
+    let (rounds, rest) = block.as_chunks::<PER_ROUND>();
+    for numbers in rounds {
+        round(load(numbers));
+    }
+    let mut padded = [0.0; PER_ROUND];
+    padded[..rest.len()].copy_from_slice(rest);
+    round(load(&padded));
+    // SAFETY: the integers are as long as the vector, and every bit pattern is valid.
+    let lanes: [i32; 8] = unsafe { std::mem::transmute(_mm256_max_epi32(largest[0], largest[1])) };
+    lanes.into_iter().all(|lane| lane < INFINITY)
+}
+
 /// What the codes of 8-bit numbers tell, whatever the type.
 pub(super) struct Extremes {
     /// Largest code without its sign.

@@ -17,11 +17,27 @@ pub(crate) trait Kernel: Element {
     fn max_abs(_block: &[Self]) -> Option<f64> {
         None
     }
+
+    /// Whether a kernel has found that all are finite.
+    fn finite(block: &[Self]) -> bool {
+        Self::max_abs(block).is_some()
+    }
 }
 
 macro_rules! avx2 {
-    ($($type:ty: $pass:ident $max_abs:ident;)*) => {$(
+    ($($type:ty: $pass:ident $max_abs:ident $($finite:ident)?;)*) => {$(
         impl Kernel for $type {
+            $(
+                fn finite(block: &[Self]) -> bool {
+                    #[cfg(target_arch = "x86_64")]
+                    if super::avx2::available() {
+                        // SAFETY: the processor has what the kernel was compiled for.
+                        return unsafe { super::avx2::$finite(block) };
+                    }
+                    Self::max_abs(block).is_some()
+                }
+            )?
+
             fn pass(block: &[Self]) -> Option<Pass> {
                 #[cfg(target_arch = "x86_64")]
                 if super::avx2::available() {
@@ -46,7 +62,7 @@ macro_rules! avx2 {
 }
 
 avx2! {
-    f64: pass_f64 max_abs_f64;
+    f64: pass_f64 max_abs_f64 finite_f64;
     f32: pass_f32 max_abs_f32;
     f16: pass_f16 max_abs_f16;
     bf16: pass_bf16 max_abs_bf16;

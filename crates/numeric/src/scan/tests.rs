@@ -61,6 +61,7 @@ fn agrees(dtype: Dtype, bytes: &[u8]) -> Result<(), TestCaseError> {
 /// A kernel answers exactly when the definition finds everything finite, and then with the same numbers.
 fn kernel_is_the_definition<T: Kernel>(block: &[T]) {
     let expected = scalar::pass(block);
+    assert!(T::finite(block) == expected.finite || !simd_available());
     let Some(got) = T::pass(block) else {
         assert!(!expected.finite || !simd_available());
         return assert_eq!(T::max_abs(block), None);
@@ -96,6 +97,7 @@ fn every_lane_sees_a_bad_value_of_either_sign_and_any_payload() {
                 assert_eq!(f32::pass(&numbers), None);
                 let doubles: Vec<f64> = numbers.iter().map(|&x| x.into()).collect();
                 assert_eq!(f64::pass(&doubles), None);
+                assert!(!f64::finite(&doubles));
             }
         }
     }

@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from benches.overhead import GPT
+from benches.models import GPT
 from nanscope.watcher import Watcher
 
 SETTLING_STEPS = 12  # of a watch, not measured: the first steps learn, and are compared one by one

@@ -15,7 +15,7 @@ from benches.table import Effort, measure
 PARAMETERS = (10**4, 10**5, 10**6, 10**7, 10**8)
 OPERATORS = (10**2, 10**3, 10**4, 10**5)
 LAYERS, BATCH, WIDTH = 4, 8, 16
-EFFORT = Effort(rounds=5, seconds=0.4)
+EFFORT = Effort(rounds=5, seconds=0.4, limit=25)
 QUICK = Effort(rounds=1, seconds=0.02)
 
 
@@ -78,6 +78,7 @@ def run(models: list[str], quick: bool) -> dict[str, Any]:
 def told(what: str, measured: dict[str, Any]) -> dict[str, Any]:
     watch = measured["modes"]["nanscope"]
     print(
-        f"  {what:26} plain {measured['plain_ms']:9.3f} ms; nanscope {watch['ratio']:.3f}, {watch['extra_us']:+.0f} us"
+        f"  {what:26} plain {measured['plain_ms']:9.3f} ms; nanscope {watch['ratio']:.3f}, {watch['extra_us']:+.0f} us",
+        flush=True,
     )
     return {"plain_ms": measured["plain_ms"], **watch}

@@ -57,6 +57,7 @@ def trained(folder: str, steps: int) -> dict[str, Any]:
                 done += 1
             now = time.perf_counter()
             found.append({"steps": done, "us": 1e6 * (now - since) / (done - before), "mib": resident_mib()})
+            print(f"  {done} steps: {found[-1]['us']:.0f} us each, {found[-1]['mib']:.1f} MiB", flush=True)
             since = now
     finally:
         watcher.finish("finished")

@@ -34,9 +34,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def number(value: float, unit: str = "") -> str:
-    """Three digits, at least those before the point."""
-    digits = max(0, 2 - len(str(int(abs(value)))) + (abs(value) >= 1))
-    return f"{value:,.{min(digits, 3)}f}{unit}"
+    """About three digits."""
+    return f"{value:,.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f}{unit}"
 
 
 def in_order(found: Found) -> list[str]:

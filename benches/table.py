@@ -22,10 +22,12 @@ SLOW_SECONDS, SLOW_EVERY = 1.0, 3  # a mode whose shortest block takes longer is
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, seconds a block, and whether the models are the small ones."""
+    """How long to measure: rounds, seconds a block, seconds after which no round begins, and whether the models are the
+    small ones."""
 
     rounds: int = 9
     seconds: float = 0.6
+    limit: float = 100.0
     small: bool = False
 
 
@@ -92,7 +94,10 @@ def measure(training: Training, names: list[str], effort: Effort) -> dict[str, A
     ratios: dict[str, list[float]] = {name: [] for name in about}
     extra: dict[str, list[float]] = {name: [] for name in about}
     plain = []
+    begin = time.perf_counter()
     for number in range(effort.rounds):
+        if together(training, time.perf_counter() - begin) > effort.limit:
+            break
         slow = {name for name in about if about[name] * STEPS_MIN > SLOW_SECONDS} - {"plain", "nanscope"}
         order = [name for name in about if name not in slow or number % SLOW_EVERY == 0]
         if number % 2:  # the two whose difference is small change places

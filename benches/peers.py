@@ -152,14 +152,15 @@ def torchlens(training: Training) -> Iterator[Step]:
 
 @contextlib.contextmanager
 def aorta(training: Training) -> Iterator[Step]:
-    folder = tempfile.mkdtemp()
-    os.environ.setdefault("NANLOG_DIR", folder)
-    from aorta import instrument_nan_logger
+    """With its own defaults: outputs and input gradients of linear layers, read once a step."""
+    os.environ.setdefault("NANLOG_DIR", f"{tempfile.gettempdir()}/nanscope-bench-aorta")  # read at import
+    from aorta.instrumentation.layer_numerics import instrument_nan_logger as logger
 
     with hooks_removed(training):
-        instrument_nan_logger._attach(training.model)
+        logger._attach(training.model)
+        training.model.register_forward_pre_hook(logger._root_pre_hook)
         yield training.step
-    shutil.rmtree(folder, ignore_errors=True)
+    logger._drain_step()
 
 
 @dataclass(frozen=True)
@@ -196,8 +197,8 @@ MODES = {
     "underflow": Mode("`DebugUnderflowOverflow`", underflow_overflow, "transformers", modules=True),
     "sherlorch": Mode("sherlorch", sherlorch, "sherlorch"),
     "torchlens": Mode("torchlens", torchlens, "torchlens", modules=True),
-    "debug": Mode("`DebugMode`", debug_mode, "torch.utils._debug_mode"),
-    "aorta": Mode("AORTA layer logger", aorta, "aorta", modules=True),
+    "debug": Mode("torch `DebugMode`", debug_mode, "torch.utils._debug_mode"),
+    "aorta": Mode("AORTA layer logger", aorta, "aorta.instrumentation.layer_numerics", modules=True),
 }
 
 

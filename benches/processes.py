@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import resource
 import socket
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -20,30 +20,45 @@ import torch.distributed as dist
 RANKS_SECONDS = 120  # that one rank waits for another, at most
 
 
+def warm() -> None:
+    """Imports what a first optimizer step would import. Runs no kernel, so that no thread exists at a fork."""
+    import torch._dynamo  # noqa: F401
+
+
 def forked(call: Callable[..., Any], *arguments: Any) -> Any:
-    """What `call` returns, in a forked child: torch is imported already. Raises `RuntimeError` with the child's traceback."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(theirs, call, arguments))
-    child.start()
-    theirs.close()
-    try:
-        well, answer = ours.recv()
-    except EOFError:
-        well, answer = False, "the process ended without an answer"
-    child.join()
-    if not well:
-        raise RuntimeError(f"{call.__name__} failed in its process (status {child.exitcode}): {answer}")
-    return answer
+    """What `call` returns, as plain data, in a forked child that has torch already. Raises `RuntimeError` with the child's
+    traceback. Not by `multiprocessing`, in whose children some peers refuse to work."""
+    warm()
+    read, write = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _answer(write, call, arguments)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    answer = json.loads(text) if text else {"error": f"ended without an answer, status {status}"}
+    if "error" in answer:
+        raise RuntimeError(f"{call.__name__} failed in its process: {answer['error']}")
+    return answer["found"]
 
 
-def _answer(pipe: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _answer(write: int, call: Callable[..., Any], arguments: tuple[Any, ...]) -> NoReturn:
     torch.set_num_threads(1)
     try:
-        pipe.send((True, call(*arguments)))
-    except Exception:  # noqa: BLE001 - it is raised again in the parent
-        pipe.send((False, traceback.format_exc()))
-    pipe.close()
+        try:
+            answer = {"found": call(*arguments)}
+        except Exception:  # noqa: BLE001 - it is raised again in the parent
+            answer = {"error": traceback.format_exc()}
+        with os.fdopen(write, "w", encoding="utf-8") as pipe:
+            json.dump(answer, pipe)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 def peak_mib() -> float:

@@ -57,18 +57,17 @@ def anomaly(training: Training) -> Iterator[Step]:
         yield training.step
 
 
-class NotFinite(Exception):
-    """What a check found."""
-
-
 class Checked(TorchDispatchMode):
-    """Looks at every floating output of every operator."""
+    """Looks at every floating output of every operator. It counts and does not stop: memory that is not filled yet may hold
+    anything."""
+
+    found = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         for tensor in tree_iter(out):
             if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and not tensor.isfinite().all():
-                raise NotFinite(str(func))
+                self.found += 1
         return out
 
 
@@ -99,10 +98,12 @@ def debug_mode(training: Training) -> Iterator[Step]:
 
 
 @contextlib.contextmanager
-def hooks_removed(training: Training) -> Iterator[None]:
-    """Afterwards the modules have the hooks that they had."""
+def left_as_was(training: Training) -> Iterator[None]:
+    """Afterwards the modules have the hooks and the `forward` that they had."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    had = [(module, kind, list(getattr(module, kind))) for module in training.model.modules() for kind in kinds]
+    modules = list(training.model.modules())
+    had = [(module, kind, list(getattr(module, kind))) for module in modules for kind in kinds]
+    own = {id(module) for module in modules if "forward" in vars(module)}
     try:
         yield
     finally:
@@ -110,13 +111,16 @@ def hooks_removed(training: Training) -> Iterator[None]:
             hooks = getattr(module, kind)
             for key in [key for key in hooks if key not in keys]:
                 del hooks[key]
+        for module in modules:
+            if id(module) not in own:
+                vars(module).pop("forward", None)
 
 
 @contextlib.contextmanager
 def underflow_overflow(training: Training) -> Iterator[Step]:
     from transformers.debug_utils import DebugUnderflowOverflow
 
-    with hooks_removed(training):
+    with left_as_was(training):
         DebugUnderflowOverflow(training.model)
         yield training.step
 
@@ -132,22 +136,27 @@ def sherlorch(training: Training) -> Iterator[Step]:
             loss = training.loss()
         training.update(loss)
 
-    with hooks_removed(training):
+    with left_as_was(training):
         yield step
 
 
 @contextlib.contextmanager
 def torchlens(training: Training) -> Iterator[Step]:
-    """The step, and a search for NaN in the forward pass of its batch."""
+    """The step, and a search for NaN in the forward pass of its batch. Torch's functions, which it wraps for good, are put
+    back, or every later step of any mode would be slower."""
     from torchlens import debug
+    from torchlens.backends.torch.wrappers import unwrap_torch
 
     def step() -> None:
         *inputs, target = training.batch()
         debug.find_nan(training.model, inputs if len(inputs) > 1 else inputs[0])
         training.update(training.criterion(training.forward(*inputs), target))
 
-    with hooks_removed(training):
-        yield step
+    with left_as_was(training):
+        try:
+            yield step
+        finally:
+            unwrap_torch()
 
 
 @contextlib.contextmanager
@@ -156,7 +165,7 @@ def aorta(training: Training) -> Iterator[Step]:
     os.environ.setdefault("NANLOG_DIR", f"{tempfile.gettempdir()}/nanscope-bench-aorta")  # read at import
     from aorta.instrumentation.layer_numerics import instrument_nan_logger as logger
 
-    with hooks_removed(training):
+    with left_as_was(training):
         logger._attach(training.model)
         training.model.register_forward_pre_hook(logger._root_pre_hook)
         yield training.step

@@ -63,8 +63,12 @@ def probed(training: Training, mode: Mode) -> float | str:
             step()
             return together(training, timed(step, 2))
     except Exception as error:  # noqa: BLE001 - a peer that fails is a result
-        text = str(error).strip().splitlines() or [""]
-        return f"does not run: {type(error).__name__}: {text[0][:120]}"
+        return failure(error)
+
+
+def failure(error: Exception) -> str:
+    text = str(error).strip().splitlines() or [""]
+    return f"does not run: {type(error).__name__}: {text[0][:120]}"
 
 
 def block(training: Training, mode: Mode, about: float, effort: Effort) -> float:
@@ -102,7 +106,15 @@ def measure(training: Training, names: list[str], effort: Effort) -> dict[str, A
         order = [name for name in about if name not in slow or number % SLOW_EVERY == 0]
         if number % 2:  # the two whose difference is small change places
             order[:2] = reversed(order[:2])
-        seconds = {name: block(training, MODES[name], about[name], effort) for name in order}
+        seconds = {}
+        for name in order:
+            try:
+                seconds[name] = block(training, MODES[name], about[name], effort)
+            except Exception as error:
+                if name in ("plain", "nanscope"):
+                    raise
+                found[name] = {"reason": failure(error)}
+                del about[name], ratios[name]
         plain.append(seconds["plain"])
         for name, took in seconds.items():
             ratios[name].append(took / seconds["plain"])

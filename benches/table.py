@@ -17,7 +17,7 @@ from benches.processes import forked, on_ranks
 
 STEPS_MIN, STEPS_MAX = 3, 200  # of a block
 SETTLE_SECONDS = 3.0  # before a block of the watch, at most
-SLOW_SECONDS, SLOW_EVERY = 1.0, 3  # a mode whose shortest block takes longer is measured in every third round only
+SLOW_SECONDS, SLOW_EVERY = 1.0, 3  # a peer whose block takes longer: one step, every third round
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,14 @@ def failure(error: Exception) -> str:
     return f"does not run: {type(error).__name__}: {text[0][:120]}"
 
 
+def slow(mode: Mode, about: float) -> bool:
+    return about * STEPS_MIN > SLOW_SECONDS and mode is not MODES["plain"] and mode is not MODES["nanscope"]
+
+
 def block(training: Training, mode: Mode, about: float, effort: Effort) -> float:
     """Median seconds of the steps of one block."""
-    steps = min(max(int(effort.seconds / about), STEPS_MIN), STEPS_MAX)
+    least = 1 if slow(mode, about) else STEPS_MIN
+    steps = min(max(int(effort.seconds / about), least), STEPS_MAX)
     settle_seconds = SETTLE_SECONDS if effort.rounds > 1 else effort.seconds
     with mode.around(training) as step:
         for _ in range(min(mode.settles, max(int(settle_seconds / about), STEPS_MIN))):
@@ -102,8 +107,7 @@ def measure(training: Training, names: list[str], effort: Effort) -> dict[str, A
     for number in range(effort.rounds):
         if together(training, time.perf_counter() - begin) > effort.limit:
             break
-        slow = {name for name in about if about[name] * STEPS_MIN > SLOW_SECONDS} - {"plain", "nanscope"}
-        order = [name for name in about if name not in slow or number % SLOW_EVERY == 0]
+        order = [name for name in about if number % SLOW_EVERY == 0 or not slow(MODES[name], about[name])]
         if number % 2:  # the two whose difference is small change places
             order[:2] = reversed(order[:2])
         seconds = {}

@@ -2,7 +2,7 @@
 
 Measures every part, or those named, keeps the figures in target/bench, and writes the measured sections of docs/performance.md
 anew. A part, or some models of a part, can be measured again by itself; the rest stays. `--quick` runs all of it on small models
-in about two minutes to show that it works; its figures mean nothing and go into target/bench-quick, with a copy of the page.
+in a few minutes to show that it works; its figures mean nothing and go into target/bench-quick, with a copy of the page.
 """
 
 from __future__ import annotations

@@ -73,8 +73,12 @@ corpus: $(VENV)/.debug ## Every program of corpus/ against its truth
 	$(BIN)/python -m tests.corpus_board $(ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.release ## What watching costs
-	$(BIN)/python benches/overhead.py $(ARGS)
+bench: $(VENV)/.release ## What watching costs, into docs/performance.md; about 20 min
+	$(BIN)/python -m benches $(ARGS)
+
+.PHONY: peers
+peers: $(VENV)/.ready ## Install what bench compares with
+	$(BIN)/uv pip install --python $(BIN)/python --no-deps --requirement requirements-bench.txt
 
 .PHONY: fmt
 fmt: $(VENV)/.ready ## Format Rust and Python

@@ -10,31 +10,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import statistics
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from benches.overhead import GPT
+from benches.models import GPT
+from benches.processes import on_ranks
 from nanscope.watcher import Watcher
 
 SETTLING_STEPS = 12  # of a watch, not measured: the first steps learn, and are compared one by one
 EVERY = 100
 
 
-def rank_main(rank: int, port: int, folder: str, rounds: int, steps: int, made: str) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
-    dist.init_process_group("gloo", rank=rank, world_size=2)
-    torch.set_num_threads(1)
+def measured(rank: int, folder: str, rounds: int, steps: int, made: str) -> dict[str, Any]:
     torch.manual_seed(0)
     step = MODELS[made]()
     for _ in range(5):
@@ -53,9 +47,7 @@ def rank_main(rank: int, port: int, folder: str, rounds: int, steps: int, made: 
             watched.append(timed(step, steps))
             watcher.finish("finished")
     ratios = [w / p for w, p in zip(watched, plain, strict=True)]
-    with open(f"{folder}/figures-{rank}.json", "w", encoding="utf-8") as file:
-        json.dump({"plain": statistics.median(plain), "ratios": ratios}, file)
-    dist.destroy_process_group()
+    return {"plain": statistics.median(plain), "ratios": ratios}
 
 
 def timed(step: Any, count: int) -> float:
@@ -103,12 +95,7 @@ def main() -> None:
     options = arguments.parse_args()
     figures = {}
     for name in options.model or MODELS:
-        with tempfile.TemporaryDirectory() as folder:
-            with socket.socket() as s:
-                s.bind(("127.0.0.1", 0))
-                port = s.getsockname()[1]
-            mp.start_processes(rank_main, (port, folder, options.rounds, options.steps, name), 2, start_method="spawn")
-            ranks = [json.loads(Path(folder, f"figures-{rank}.json").read_text()) for rank in range(2)]
+        ranks = on_ranks(measured, options.rounds, options.steps, name)
         slower = max(ranks, key=lambda rank: statistics.median(rank["ratios"]))
         quartiles = statistics.quantiles(slower["ratios"], n=4) if options.rounds > 1 else slower["ratios"] * 3
         figures[name] = {"plain_ms": 1e3 * slower["plain"], "ratio": quartiles[1], "quartiles": quartiles}

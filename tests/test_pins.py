@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PINS = ("requirements-dev.txt", "constraints.txt")
+PINS = ("requirements-dev.txt", "requirements-bench.txt", "constraints.txt")
 EXACT = re.compile(r"[a-z0-9._-]+==[0-9][a-z0-9.+]*( ; .+)?")
 
 

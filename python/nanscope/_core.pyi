@@ -33,6 +33,7 @@ __all__ = [
     "Shortcut",
     "Tape",
     "__version__",
+    "append_outcomes",
     "caller",
     "census",
     "checkpoint_plan",
@@ -51,6 +52,7 @@ __all__ = [
     "outcomes",
     "parse",
     "plan",
+    "rank",
     "render",
     "scan",
     "single",
@@ -1055,6 +1057,13 @@ class Tape:
     @property
     def unsafe(self, /) -> list: ...
 
+def append_outcomes(path: str | PathLike[str], json: str) -> None:
+    """
+    Appends what was tried after the run to the log `path`, which is closed, and waits for the disk.
+
+    Raises `ValueError` for JSON that is no outcomes, `OSError` when it cannot be written.
+    """
+
 def caller() -> Any | None:
     """
     The innermost frame of user code, as `(code, instruction offset, line)`; None if there is none.
@@ -1191,6 +1200,15 @@ def plan(report: str, ledger: str, scouted: str) -> str:
     `scouted` is what a replay without observation has seen, as JSON.
 
     Raises `ValueError` when a text is not what the schema says.
+    """
+
+def rank(folder: str | PathLike[str], rank: SupportsIndex) -> tuple[str | None, int | None, str | None, str | None]:
+    """
+    Of rank `rank` of the run in `folder`, where a program has started ranks more than once of the first that tripped: the path of
+    its log; the step of its first trip; the ledger of that trip, and what was tried after it, as JSON. Each is None where there is
+    none.
+
+    Raises `OSError` when there is no log that can be read.
     """
 
 def render(

@@ -98,7 +98,8 @@ def one_decision(site: Site) -> Iterator[Candidate]:
         ]
         yield candidate(
             "one-decision", CAUSES, Safety.CHANGES_TRAINING,
-            "leave an update out on all ranks where it overflows on one", "한 랭크에서 오버플로하면 모든 랭크가 업데이트를 건너뜁니다",
+            "leave an update out on all ranks where it overflows on one",
+            "한 랭크에서 오버플로하면 모든 랭크가 업데이트를 건너뜁니다",
             (source, source.before(statement, *lines)),
         )  # fmt: skip
 

@@ -30,7 +30,8 @@ def joint(own: dict[str, Any] | None, spec: dict[str, Any], out: str) -> dict[st
     trip = None if merged["verdict"] == "finite" else merged.get("trip")
     behind = min(members, key=lambda one: one["steps"], default=None)
     failed = next((one for one in members if one["how"] == "raised"), None)
-    one_of = next((one for one in members if one["rank"] == spec["rank"]), {"clock": [], "log": None})
+    nobody: dict[str, Any] = {"clock": [], "log": None}
+    one_of = next((one for one in members if one["rank"] == spec["rank"]), nobody)
     missing = len(members) < spec.get("world", 1)
     found: dict[str, Any] = {
         "trip": trip and {"step": trip.get("seen") or trip["step"], "where": trip["where"], "kind": trip["kind"]},

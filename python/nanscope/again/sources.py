@@ -56,9 +56,9 @@ def _hand_on() -> None:
         # Unpickled first of all; read by key afterwards, so that one more does no harm.
         return {"nanscope": _Carried(dict(_put)), **prepared(name)}
 
-    spawn.get_preparation_data = get_preparation_data  # type: ignore[attr-defined]
+    spawn.get_preparation_data = get_preparation_data
     # A fork server would import the program from its file for all that it starts.
-    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver
     server._preload_modules = [name for name in server._preload_modules if name != "__main__"]
 
 

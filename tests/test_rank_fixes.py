@@ -149,8 +149,8 @@ def test_where_no_edit_applies_that_is_said(tmp_path: Path) -> None:
             mp.start_processes(by_hand, (port(),), 2, start_method="fork")
     """)
     ran = watched(tmp_path, code, budget=60)
-    if ran.found["verdict"] == "mismatch":
-        assert any("no fix was tried" in warning for warning in ran.found["warnings"]), ran.found
+    assert ran.found["verdict"] == "mismatch", ran.err
+    assert any("no fix was tried" in warning for warning in ran.found["warnings"]), ran.found
     assert not [fix for fix in ran.found["fixes"] if "diff" in fix]
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "Tape",
     "__version__",
     "all_finite",
+    "append_outcomes",
     "caller",
     "census",
     "checkpoint_plan",
@@ -53,6 +54,7 @@ __all__ = [
     "parse",
     "plain_read",
     "plan",
+    "rank",
     "render",
     "scan",
     "single",
@@ -1065,6 +1067,13 @@ def all_finite(tensors: list) -> bool | None:
     subclass: call with those disabled. Raises RuntimeError when torch has not been imported.
     """
 
+def append_outcomes(path: str | PathLike[str], json: str) -> None:
+    """
+    Appends what was tried after the run to the log `path`, which is closed, and waits for the disk.
+
+    Raises `ValueError` for JSON that is no outcomes, `OSError` when it cannot be written.
+    """
+
 def caller() -> Any | None:
     """
     The innermost frame of user code, as `(code, instruction offset, line)`; None if there is none.
@@ -1207,6 +1216,15 @@ def plan(report: str, ledger: str, scouted: str) -> str:
     `scouted` is what a replay without observation has seen, as JSON.
 
     Raises `ValueError` when a text is not what the schema says.
+    """
+
+def rank(folder: str | PathLike[str], rank: SupportsIndex) -> tuple[str | None, int | None, str | None, str | None]:
+    """
+    Of rank `rank` of the run in `folder`, where a program has started ranks more than once of the first that tripped: the path of
+    its log; the step of its first trip; the ledger of that trip, and what was tried after it, as JSON. Each is None where there is
+    none.
+
+    Raises `OSError` when there is no log that can be read.
     """
 
 def render(

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import traceback
 import types
 from typing import Any
@@ -79,6 +80,7 @@ def watcher_of(command: Any) -> Any:
             budget=command.budget,
             lang=command.lang,
             again=again,
+            module=command.module is not None,
             part=None if place is None else (*place, os.getcwd()),
         )
     except OSError as error:
@@ -141,6 +143,12 @@ def watched(program: Program, watcher: Any, command: Any, json_path: str | None)
             # torch's launcher takes a failed rank for an error of its own to show.
             return 1 if ended and not os.environ.get(job.LAUNCHED) else status
         watcher.tell_all()
+        if watcher.report is not None and watcher.budget > 0:
+            from nanscope.fixes.job import Job, offer
+
+            folder = watcher.run_folder
+            if offer(Job(folder.place, folder.path, folder.info["cwd"], folder.started), watcher.report):
+                watcher.tell_all()
     return tell(watcher, command, json_path, status)
 
 
@@ -151,10 +159,13 @@ def launched(command: Any) -> int:
     from nanscope.folder import fresh
 
     folder = command.out or os.path.join("nanscope-runs", fresh(command.script or command.module))
+    since = time.time_ns()
     report, status = launch(command, folder)
     if report is None:
         return status or 2
     found = report["verdict"] != "finite"
+    if found and command.budget > 0:
+        report = proved(command, folder, report, since)
     show(report, command.json)
     if command.json != "-":
         if found:
@@ -163,6 +174,31 @@ def launched(command: Any) -> int:
             say(sys.stderr, f"nanscope: {finished(report['run']['steps'], folder, command.lang)}\n")
     flush()
     return 1 if found else status
+
+
+def proved(command: Any, folder: str, report: dict[str, Any], since: int) -> dict[str, Any]:
+    """The report of a job that nanscope has launched, with the fixes that were tried; the job began at `since`."""
+    from nanscope.distributed.launch import told
+
+    try:
+        need_torch()
+    except Refused as refused:
+        sys.stderr.write(f"nanscope run: {refused}\n")
+        return report
+    from nanscope.again.process import Again
+    from nanscope.again.spare import keep
+    from nanscope.fixes.job import Job, prove
+
+    spec = {
+        "script": command.script, "module": command.module, "args": command.args, "cwd": os.getcwd(),
+        "launched": command.nproc_per_node,
+    }  # fmt: skip
+    again = Again(spec, keep())
+    try:
+        news = prove(Job(os.path.abspath(folder), folder, os.getcwd(), since), report, again, command.budget)
+    finally:
+        again.close()
+    return told(folder, command.lang) if news else report
 
 
 def tell(watcher: Any, command: Any, json_path: str | None, status: int) -> int:

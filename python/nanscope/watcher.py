@@ -37,7 +37,7 @@ from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
 from nanscope.distributed.deserted import deserted
-from nanscope.distributed.peers import Peers
+from nanscope.distributed.peers import Peers, stopped
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
@@ -72,11 +72,12 @@ class Watcher:
         check: str = "once",
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
+        module: bool = False,
     ) -> None:
         self.budget = self.budget_left = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
         self.tried = False  # fixes for it
-        module = again is not None and bool(again.spec["module"])
+        module = module or (again is not None and bool(again.spec["module"]))
         self.run_folder = Folder(out, script, argv, lang, module=module, part=part)
         self.folder = self.run_folder.path
         self.on_trip = on_trip
@@ -97,7 +98,7 @@ class Watcher:
         self.let_down = False  # ended because another rank has tripped
         # A fix is made in the running program by one process only.
         alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
-        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang})
+        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang}, errand)
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
         self.parallel = parallel.Parallel()
@@ -698,7 +699,8 @@ class Watcher:
             popped = self.recorder.enter()
             self.recorder.leave(popped)
             self.stop()
-            self.proved()
+            if not self.children.any():
+                self.proved()
             self.run_folder.end(how, status, self.clock.completed(), self.own_seconds())
             if self.report is not None and self.undiagnosed:
                 self.report.setdefault("warnings", []).append(f"{self.undiagnosed} more trips were not diagnosed")
@@ -714,9 +716,18 @@ class Watcher:
                 self.children.close()
                 if self.children.any():
                     self.tell_all()
+                    self._prove_job()
 
     def _others_tripped(self) -> bool:
-        return self.peers is not None and bool(self.peers.others_tripped())
+        if self.peers is None:
+            return False
+        done = self.errand is not None and stopped(self.run_folder.shared)  # a rank that has done its errand leaves
+        return done or bool(self.peers.others_tripped())
+
+    @property
+    def tripped(self) -> bool:
+        """Whether something was found."""
+        return self._trips > 0
 
     def tell_all(self) -> None:
         """The report is that of all processes from now on."""
@@ -734,6 +745,17 @@ class Watcher:
         from nanscope.fixes.prove import proved
 
         return proved(self)
+
+    def _prove_job(self) -> None:
+        """Tries fixes for what the processes of this program have found."""
+        if self.report is None or self.again is None or self.budget <= 0:
+            return
+        from nanscope.fixes.job import Job, prove
+
+        folder = self.run_folder
+        job = Job(folder.place, folder.path, folder.info["cwd"], folder.started)
+        if prove(job, self.report, self.again, self.budget):
+            self.tell_all()
 
     def _confirm_open(self, error: BaseException | None) -> None:
         recorder = self.recorder

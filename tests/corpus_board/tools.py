@@ -53,8 +53,8 @@ def tried(folder: Path) -> list[dict[str, Any]]:
     """The fixes that a watched run has run, in that order."""
     from nanscope import _core
 
-    log = folder / "run" / "rank-0.log"
-    outcomes = json.loads(_core.outcomes(log)) if log.exists() else []
+    logs = sorted((folder / "run").glob("**/rank-*.log"))
+    outcomes = [one for log in logs for one in json.loads(_core.outcomes(log))]
     return [fix for one in outcomes for fix in one.get("fixes", [])]
 
 

@@ -84,3 +84,20 @@ pub(crate) fn merged(py: Python<'_>, folder: std::path::PathBuf, lang: &str) -> 
     let found = py.detach(|| nanscope_cli::merged(&folder, lang)).map_err(crate::log::raised)?;
     Ok(json::render(&found))
 }
+
+/// Of rank `rank` of the run in `folder`, where a program has started ranks more than once of the first that tripped: the path of
+/// its log; the step of its first trip; the ledger of that trip, and what was tried after it, as JSON. Each is None where there is
+/// none.
+///
+/// Raises `OSError` when there is no log that can be read.
+#[pyfunction]
+pub(crate) fn rank(py: Python<'_>, folder: std::path::PathBuf, rank: u32) -> PyResult<OfRank> {
+    let found = py.detach(|| nanscope_cli::rank(&folder, rank)).map_err(crate::log::raised)?;
+    let text = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+    let Some(found) = found else { return Ok((None, None, None, None)) };
+    let ledger = found.ledger.as_ref().map(serde_json::to_string).transpose().map_err(text)?;
+    let outcomes = found.outcomes.as_ref().map(serde_json::to_string).transpose().map_err(text)?;
+    Ok((Some(found.log.display().to_string()), found.step, ledger, outcomes))
+}
+
+type OfRank = (Option<String>, Option<u64>, Option<String>, Option<String>);

@@ -25,11 +25,11 @@ mod _core {
     #[pymodule_export]
     use super::clock::Clock;
     #[pymodule_export]
-    use super::diagnose::{diagnose, merged, render, write_report};
+    use super::diagnose::{diagnose, merged, rank, render, write_report};
     #[pymodule_export]
     use super::experiments::{GuiltySearch, IslandSearch, plan};
     #[pymodule_export]
-    use super::log::{Log, outcomes, steps};
+    use super::log::{Log, append_outcomes, outcomes, steps};
     #[pymodule_export]
     use super::look::{Look, look};
     #[pymodule_export]

@@ -163,6 +163,19 @@ pub(crate) fn outcomes(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     serde_json::to_string(&log.outcomes).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Appends what was tried after the run to the log `path`, which is closed, and waits for the disk.
+///
+/// Raises `ValueError` for JSON that is no outcomes, `OSError` when it cannot be written.
+#[pyfunction]
+pub(crate) fn append_outcomes(py: Python<'_>, path: PathBuf, json: &str) -> PyResult<()> {
+    let append = || {
+        let mut writer = Writer::<std::fs::File>::resume(&path)?;
+        writer.append_json(Kind::Outcomes, json)?;
+        writer.close()
+    };
+    py.detach(append).map_err(raised)
+}
+
 type Step = (u64, u64, Option<f64>, Option<f64>, bool);
 
 /// The steps in the log `path`: `(step, nanos since the start of the run, loss, gradient norm, skipped)` each.

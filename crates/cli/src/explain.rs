@@ -1,7 +1,10 @@
 use std::path::{Path, PathBuf};
 
 use nanscope_report::{Format, Options, render};
-use nanscope_trace::{Run, schema::Report};
+use nanscope_trace::{
+    Run,
+    schema::{Ledger, Outcomes, Report},
+};
 
 use crate::{Color, Lang, knowledge, output, recorded};
 
@@ -28,6 +31,40 @@ pub fn merged(folder: &Path, lang: Lang) -> Result<Report, nanscope_trace::Error
     // What lies there was written by one process about itself.
     run.report = None;
     Ok(report(&run, lang))
+}
+
+/// What one rank of a run has left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfRank {
+    /// Its log.
+    pub log: PathBuf,
+    /// Step of its first trip.
+    pub step: Option<u64>,
+    /// That of its first trip; absent where its step was not run again.
+    pub ledger: Option<Ledger>,
+    /// What was tried after that trip.
+    pub outcomes: Option<Outcomes>,
+}
+
+/// What rank `number` has left; of several with that number, the first that tripped, else the first.
+///
+/// # Errors
+/// As [`Run::open`].
+pub fn rank(folder: &Path, number: u32) -> Result<Option<OfRank>, nanscope_trace::Error> {
+    let run = Run::open(folder)?;
+    let of = |log: &&nanscope_trace::Log| {
+        let known = log.info.as_ref().map(|info| info.rank);
+        log.trips.first().map(|trip| trip.rank).or(known) == Some(number)
+    };
+    let parts = run.parts();
+    let mut logs: Vec<&nanscope_trace::Log> = parts.iter().map(|(_, log)| *log).filter(of).collect();
+    logs.sort_by_key(|log| log.trips.is_empty());
+    Ok(logs.first().map(|log| OfRank {
+        log: log.path.clone(),
+        step: log.trips.first().map(|trip| trip.step),
+        ledger: log.ledgers.first().cloned(),
+        outcomes: knowledge::tried_first(log).cloned(),
+    }))
 }
 
 /// The best that the folder can tell: diagnosed anew, as it was reported, or from the steps alone.

@@ -3,8 +3,8 @@
 use nanscope_diagnose::Part;
 use nanscope_lang::Lang;
 use nanscope_trace::{
-    Run,
-    schema::{RankSummary, Report, RunInfo, Trip, Verdict},
+    Log, Run,
+    schema::{Outcomes, RankSummary, Report, RunInfo, Trip, Verdict},
 };
 
 /// Every rule, sorted by id.
@@ -48,11 +48,17 @@ fn parts<'a>(run: &'a Run, unknown: &'a RunInfo) -> Vec<Part<'a>> {
             steps: &log.steps,
             trip: log.trips.first(),
             ledger: log.ledgers.first(),
-            outcomes: log.outcomes.first(),
+            outcomes: tried_first(log),
             skips: &log.skips,
             end: log.end.as_ref(),
         })
         .collect()
+}
+
+/// What was tried after the first trip of a log, the last that was told of it; where it has none, after the run.
+pub(crate) fn tried_first(log: &Log) -> Option<&Outcomes> {
+    let first = log.trips.first().map(|trip| trip.step);
+    log.outcomes.iter().rfind(|outcomes| first.is_none_or(|step| outcomes.step == step))
 }
 
 /// The report of a run of several ranks in which nothing was found. None where one of them did not end.

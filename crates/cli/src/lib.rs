@@ -28,7 +28,7 @@ pub use args::DataFormat;
 pub use check::Checks;
 pub use checkpoint::CheckpointOptions;
 pub use color::Color;
-pub use explain::merged;
+pub use explain::{OfRank, merged, rank};
 pub use fix::{choose, read};
 pub use locale::locale;
 pub use nanscope_lang::Lang;

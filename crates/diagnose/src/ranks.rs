@@ -69,11 +69,7 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
             let blamed = batches::blamed(&job, trip.step, lang);
             let report = blamed.unwrap_or_else(|| {
                 let trip = apart::refined(trip, &job);
-                let mut report = report(part.info, part.steps, &trip, ledger, part.end, lang);
-                if let Some(tried) = part.outcomes {
-                    outcomes::tried(&mut report, tried, lang);
-                }
-                report
+                report(part.info, part.steps, &trip, ledger, part.end, lang)
             });
             (part.group, report.trip.as_ref().map_or(trip.rank, |trip| trip.rank), report)
         }
@@ -89,6 +85,9 @@ pub fn merged(parts: &[Part], lang: Lang) -> Option<Report> {
         }
     };
     let of_group: Vec<&Part> = parts.iter().filter(|part| part.group == group).collect();
+    if let Some(tried) = of_group.iter().find(|part| part.rank() == rank).and_then(|part| part.outcomes) {
+        outcomes::tried(&mut report, tried, lang);
+    }
     if of_group.len() > 1 {
         report.run.world_size = report.run.world_size.max(of_group.len() as u32);
         let located: BTreeMap<u32, &Tripped> =

@@ -3,7 +3,7 @@
 
 use nanscope_diagnose::{Part, merged};
 use nanscope_lang::Lang;
-use nanscope_trace::schema::{Ledger, Report, Role, RunInfo, Skip, StepRecord, Trip, Verdict};
+use nanscope_trace::schema::{Ledger, Outcomes, Report, Role, RunInfo, Skip, StepRecord, Trip, Verdict};
 use serde_json::{Value, json};
 
 /// A rank as it is read back.
@@ -13,6 +13,7 @@ struct Rank {
     trip: Option<Trip>,
     ledger: Option<Ledger>,
     skips: Vec<Skip>,
+    outcomes: Option<Outcomes>,
 }
 
 impl Rank {
@@ -25,6 +26,7 @@ impl Rank {
             trip: None,
             ledger: None,
             skips: vec![],
+            outcomes: None,
         }
     }
 
@@ -52,7 +54,7 @@ impl Rank {
             steps: &self.steps,
             trip: self.trip.as_ref(),
             ledger: self.ledger.as_ref(),
-            outcomes: None,
+            outcomes: self.outcomes.as_ref(),
             skips: &self.skips,
             end: None,
         }
@@ -144,9 +146,16 @@ fn an_update_that_one_rank_leaves_out_is_a_disagreement() {
         found
     };
     assert_eq!(report(&[scaled(0, &[true, false, false]), scaled(1, &[true, false, false])]), None);
-    let found = report(&[scaled(0, &[true, false, false]), scaled(1, &[true, true, false])]).unwrap();
+    let ranks = || [scaled(0, &[true, false, false]), scaled(1, &[true, true, false])];
+    let found = report(&ranks()).unwrap();
     assert_eq!((found.verdict, found.trip.as_ref().unwrap().step), (Verdict::Mismatch, 1));
     assert_eq!((found.causes[0].id.as_str(), roles(&found)[0]), ("rank-divergence", (1, Role::Origin)));
+    // What was tried afterwards is in the log of the rank that is to blame.
+    let fix =
+        json!({"id": "one-decision", "summary": {"en": "a", "ko": "b"}, "safety": "safe", "causes": [], "parts": 1});
+    let mut ranks = ranks();
+    ranks[1].outcomes = serde_json::from_value(json!({"step": 1, "fixes": [fix]})).unwrap();
+    assert_eq!(report(&ranks).unwrap().fixes[0].id, "one-decision");
 }
 
 #[test]

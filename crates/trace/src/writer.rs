@@ -62,6 +62,26 @@ impl Writer {
             }
         })
     }
+
+    /// Goes on with a log that was closed.
+    ///
+    /// # Errors
+    /// [`Error::Write`] when it cannot be opened.
+    pub fn resume(path: &Path) -> Result<Writer, Error> {
+        let refused = |source| Error::Write { path: path.to_owned(), source };
+        let file = OpenOptions::new().append(true).open(path).map_err(refused)?;
+        let whole_bytes = file.metadata().map_err(refused)?.len();
+        Ok(Writer {
+            path: path.to_owned(),
+            sink: Some(file),
+            whole_bytes,
+            dropped: 0,
+            failure: None,
+            held: Vec::new(),
+            hold: Duration::ZERO,
+            last_write: Instant::now(),
+        })
+    }
 }
 
 impl<S: Sink> Writer<S> {

@@ -38,6 +38,21 @@ fn records_are_in_the_file_before_it_is_closed() {
 }
 
 #[test]
+fn a_log_that_was_closed_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(dir.path(), &info()).unwrap();
+    writer.end(&end()).unwrap();
+    writer.close().unwrap();
+    let mut again = Writer::<fs::File>::resume(writer.path()).unwrap();
+    again.append_json(Kind::Outcomes, r#"{"step": 7}"#).unwrap();
+    again.close().unwrap();
+    let log = Run::open(dir.path()).unwrap().logs.remove(0);
+    assert_eq!((log.outcomes.len(), log.outcomes[0].step, log.end.is_some(), log.torn), (1, 7, true, None));
+    assert_eq!(fs::metadata(writer.path()).unwrap().len(), again.bytes());
+    assert!(Writer::<fs::File>::resume(&dir.path().join("none")).is_err());
+}
+
+#[test]
 fn a_folder_that_was_used_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(Writer::create(dir.path(), &info()).unwrap());

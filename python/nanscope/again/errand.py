@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,7 +40,14 @@ class Errand:
     def stop(self) -> None:
         """Takes off what it has installed."""
 
+    def of_rank(self, folder: str, number: int) -> Errand | None:
+        """The errand of a process that the program has started; its logs go to `folder`, and `number` is its place among those
+        that do. `None` where it has none."""
+        return None
+
     def answer(self, found: dict[str, Any]) -> None:
-        """Leaves `found` for the process that asked."""
-        with open(self._answer, "w", encoding="utf-8") as file:
+        """Leaves `found`, whole or not at all, for the process that asked."""
+        os.makedirs(os.path.dirname(self._answer), exist_ok=True)
+        with open(f"{self._answer}.new", "w", encoding="utf-8") as file:
             json.dump(found, file)
+        os.replace(f"{self._answer}.new", self._answer)

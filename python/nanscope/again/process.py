@@ -33,7 +33,8 @@ class Ran:
 
 
 class Again:
-    """How to run the program once more. `spec` names it: `script`, `module`, `args`, `cwd`, `states`, `fresh`."""
+    """How to run the program once more. `spec` names it: `script`, `module`, `args`, `cwd`, `states`; `launched` is the number of
+    ranks, where each is a process that a launcher starts."""
 
     def __init__(self, spec: dict[str, Any], spare: Spare | None) -> None:
         self.spec = spec
@@ -46,7 +47,8 @@ class Again:
             request, answer, log = (os.path.join(folder, name) for name in ("request.json", "answer.json", "log"))
             out = os.path.join(folder, "run")
             with open(request, "w", encoding="utf-8") as file:
-                json.dump({**self.spec, "errand": errand, **arguments, "answer": answer, "out": out}, file)
+                asked = {**self.spec, "errand": errand, **arguments, "answer": answer, "out": out}
+                json.dump({**asked, "ranks": os.path.join(folder, "ranks")}, file)
             start = time.perf_counter()
             status = self._run(request, log, timeout)
             seconds = time.perf_counter() - start

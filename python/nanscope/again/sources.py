@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import io
 import linecache
 import os
 from typing import Any
@@ -30,6 +31,46 @@ def put(sources: dict[str, str]) -> None:
         return original(self, fullname) if data is None else self.source_to_code(data, self.path)
 
     loader.get_code = get_code
+    _put_for_runpy()
+    _hand_on()
+
+
+def _put_for_runpy() -> None:
+    """`runpy.run_path` reads by itself: the program in a process that is spawned, as `__mp_main__`."""
+    opened = io.open_code
+
+    def open_code(path: str) -> Any:
+        data = of(path)
+        return opened(path) if data is None else io.BytesIO(data)
+
+    io.open_code = open_code
+
+
+def _hand_on() -> None:
+    """Processes that do not begin as a copy of this one get the same sources, before they import the program."""
+    from multiprocessing import forkserver, spawn
+
+    prepared = spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        # Unpickled first of all; read by key afterwards, so that one more does no harm.
+        return {"nanscope": _Carried(dict(_put)), **prepared(name)}
+
+    spawn.get_preparation_data = get_preparation_data
+    # A fork server would import the program from its file for all that it starts.
+    server: Any = forkserver._forkserver
+    server._preload_modules = [name for name in server._preload_modules if name != "__main__"]
+
+
+class _Carried:
+    """Sources on their way into another process: they take their place there as soon as they are unpickled."""
+
+    def __init__(self, sources: dict[str, bytes]) -> None:
+        self._sources = sources
+
+    def __reduce__(self) -> Any:
+        texts = {path: data.decode("utf-8", "surrogateescape") for path, data in self._sources.items()}
+        return put, (texts,)
 
 
 def of(path: str) -> bytes | None:

@@ -65,15 +65,20 @@ class ChildWatch:
             how, error, status = "exited", exit_.__context__, exit_.code if isinstance(exit_.code, int) else 1
             if not self._finish(how, status, error):
                 raise
-            raise SystemExit(STOPPED) from None
+            raise SystemExit(self._status()) from None
         except BaseException as raised:
             if not self._finish("raised", 1, raised):
                 raise
-            raise SystemExit(STOPPED) from None
+            raise SystemExit(self._status()) from None
         finally:
             wires.uninstall()
         if self._finish(how, status, error) and how == "stopped":
-            raise SystemExit(STOPPED)
+            raise SystemExit(self._status())
+
+    def _status(self) -> int:
+        """Who has done its errand ends as if all were well: whoever joins it would end the others."""
+        watcher = self.watcher
+        return 0 if watcher is not None and watcher.errand is not None and not watcher.tripped else STOPPED
 
     def begin(self) -> None:
         """The process begins to train: installs the watch."""
@@ -98,4 +103,6 @@ class ChildWatch:
         if watcher is None or os.getpid() != self._pid:
             return how == "stopped"
         watcher.finish(how, status, error)
+        if watcher.errand is not None:
+            watcher.errand.over(watcher, *(("stopped", None) if watcher.let_down else (how, error)))
         return bool(watcher.stopped or watcher.let_down)

@@ -10,23 +10,30 @@ import time
 import weakref
 from collections.abc import Callable
 from multiprocessing.connection import wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanscope.distributed.child import Child, Handover
 from nanscope.distributed.peers import frozen, stopped
 
+if TYPE_CHECKING:
+    from nanscope.again.errand import Errand
+
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 10.0  # from the end of a rank that has tripped to the end of those that wait for it
+ERRAND_GRACE_SECONDS = 5.0  # the same, where the program is run again
 KILL_SECONDS = 5.0
 
 
 class Children:
     """Hands the watch over to each process. Those that run at the same time have one folder for their logs."""
 
-    def __init__(self, folder: str, script: str, argv: list[str], options: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: str, script: str, argv: list[str], options: dict[str, Any], errand: Errand | None = None
+    ) -> None:
         self._place = os.path.abspath(folder)
         self._about = (script, argv, os.getcwd(), options)
         self._on_trip = options["on_trip"]
+        self._errand = errand  # what the program is being run again for
         self.folders: list[str] = []
         self._running: list[weakref.ref[Any]] = []
         self._started = 0
@@ -38,6 +45,8 @@ class Children:
         if not self.folders or not self._alive():
             self._new_folder()
         script, argv, cwd, options = self._about
+        if self._errand is not None:
+            options = {**options, "errand": self._errand.of_rank(self.folders[-1], self._started)}
         process.run = Child(Handover(self.folders[-1], self._started, script, argv, cwd, options))
         self._started += 1
         self._running.append(weakref.ref(process))
@@ -86,7 +95,7 @@ class Children:
             _signal([pid for pid in self._alive() if cannot_hear(pid)], signal.SIGCONT)
             if self._on_trip != "stop" or not self.folders or not stopped(self.folders[-1]):
                 continue
-            if self._over.wait(GRACE_SECONDS):
+            if self._over.wait(ERRAND_GRACE_SECONDS if self._errand is not None else GRACE_SECONDS):
                 return
             _signal(self._alive(), signal.SIGTERM)
             end = time.monotonic() + KILL_SECONDS

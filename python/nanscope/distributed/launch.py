@@ -20,7 +20,7 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     exit status."""
     on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
     options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
-    options += ["--check", command.check, "--lang", command.lang]
+    options += ["--check", command.check, "--lang", command.lang, "--budget", "0"]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),
@@ -35,8 +35,13 @@ def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
         except KeyboardInterrupt:  # the launcher has it as well, and ends the ranks
             process.wait()
     try:
-        merged: dict[str, Any] = json.loads(_core.merged(folder, command.lang))
+        return told(folder, command.lang), status
     except OSError:
         return None, status
+
+
+def told(folder: str, lang: str) -> dict[str, Any]:
+    """The report of all ranks, which the run folder holds from now on. Raises `OSError` where no rank has left a log."""
+    merged: dict[str, Any] = json.loads(_core.merged(folder, lang))
     _core.write_report(folder, json.dumps(merged))
-    return merged, status
+    return merged

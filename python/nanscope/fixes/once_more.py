@@ -22,7 +22,7 @@ def once_more(command: Any) -> int:
         sys.stderr.write(f"nanscope fix: {error}\n")
         return 2
     from nanscope.again.process import Again
-    from nanscope.fixes.trials import losses_of, run_again, run_of, steps_of, succeeded, why
+    from nanscope.fixes.trials import losses_of, run_again, run_of, succeeded, why
 
     report, info = json.loads(report_text), json.loads(info_text)
     trip = report["trip"]
@@ -34,7 +34,9 @@ def once_more(command: Any) -> int:
         "cwd": info["cwd"],
         "states": states(),
     }
-    run = run_of(trip, steps_of(command.out), info["cwd"])
+    if info.get("world_size", 1) > 1:  # a launcher has started each rank
+        spec["launched"] = info["world_size"]
+    run = run_of(command.out, trip, info["cwd"])
     sources = {path: bytes(data).decode("utf-8", "surrogateescape") for path, data in files}
     sys.stderr.write(
         f"nanscope: running the program again, past step {run.reached}; that took {run.seconds:.0f} s before\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nanscope.fixes.search import Search
 from nanscope.fixes.site import Site
-from nanscope.fixes.trials import run_of, steps_of
+from nanscope.fixes.trials import Run, run_of
 
 if TYPE_CHECKING:
     from nanscope.watcher import Watcher
@@ -44,13 +44,18 @@ def _tried(watcher: Watcher) -> bool:
     diagnosed, again, report, folder = watcher.diagnosed, watcher.again, watcher.report, watcher.run_folder
     if diagnosed is None or again is None or report is None or watcher.budget <= 0:
         return False
-    steps, base = steps_of(folder.place), folder.info["cwd"]
-    run = run_of(report["trip"], steps, base, f"nanscope fix {folder.path}")
+    base = folder.info["cwd"]
+    run = run_of(folder.place, report["trip"], base, f"nanscope fix {folder.path}")
     site = Site(report, json.loads(diagnosed.ledger), base, foreign(), since=folder.started)
-    if run.seconds > SLOW_SECONDS:
-        sys.stderr.write(f"nanscope: trying fixes, for at most {watcher.budget_left:.0f} s; Ctrl-C ends that\n")
+    announce(run, watcher.budget_left)
     Search(again, run, diagnosed.outcomes, watcher.budget_left).start(site)
     return diagnosed.outcomes.any()
+
+
+def announce(run: Run, budget: float) -> None:
+    """Says that the program is run again, where somebody might wonder."""
+    if run.seconds > SLOW_SECONDS:
+        sys.stderr.write(f"nanscope: trying fixes, for at most {budget:.0f} s; Ctrl-C ends that\n")
 
 
 def foreign() -> tuple[str, ...]:

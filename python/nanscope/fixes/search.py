@@ -26,6 +26,7 @@ DEPTH_MAX = 4  # edits that may be needed together
 FOLLOW_MAX = 2  # second edits tried after a first that has moved the fault
 START_SECONDS = 20.0  # a trial may take this and `SLACK` times as long as the run did
 SLACK = 5.0
+RANK_SECONDS = 10.0  # more for each further rank, which begins on the same machine
 
 
 class Spent(Exception):
@@ -104,7 +105,11 @@ class Search:
             if not self._found:
                 self._outcomes.warnings.append(out_of_time(took))
             raise Spent
-        return run_again(self._again, self._run, sources, min(left, START_SECONDS + SLACK * took))
+        return run_again(self._again, self._run, sources, min(left, self._limit()))
+
+    def _limit(self) -> float:
+        """Seconds that a trial may take."""
+        return START_SECONDS + RANK_SECONDS * (self._run.world - 1) + SLACK * self._run.seconds
 
     def _control(self, wanted: bool) -> Result | None:
         """The program as it is, run once under the conditions of a trial: what a fix costs is measured against it."""

@@ -159,6 +159,16 @@ class Source:
         indent = self.indent(statement)
         return Edit(start, start, "".join(f"{line}{self.newline}{indent}" for line in lines))
 
+    def after(self, statement: ast.stmt, line: str) -> Edit:
+        """A line after a simple statement; where that shares its line, on the same one."""
+        end = self.span(statement)[1]
+        if not self.alone(statement):
+            return Edit(end, end, f"; {line}")
+        end = self._starts[statement.end_lineno or statement.lineno]
+        if not self.text[:end].endswith(("\n", "\r")):
+            return Edit(end, end, f"{self.newline}{self.indent(statement)}{line}")
+        return Edit(end, end, f"{self.indent(statement)}{line}{self.newline}")
+
     def nested(self, statement: ast.stmt, header: str) -> list[Edit]:
         """A statement below a header of its own, as `if ...:`. Raises `Unreadable` where it shares its line."""
         start, _ = self.span(statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import math
 import os
@@ -37,6 +38,10 @@ class Run:
     outside: bool = False  # whether the value that failed belongs to no step
     kernels: bool = False  # whether what failed was a kernel: then each step has it compared again
     alarms: bool = False  # whether what failed was an alarm: then none may be raised
+    apart: bool = False  # whether ranks came apart: then each step has them compared again
+    rank: int = 0  # that of `steps`
+    world: int = 1  # processes that must all get past the step
+    group: str | None = None  # of those processes among all that the program has started: see `Children`
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,18 @@ class Result:
     seconds: float
 
 
-def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "") -> Run:
-    """The run that a report is about: `trip` is its trip, `steps` are those in its run folder."""
+def run_of(folder: str, trip: dict[str, Any], base: str, command: str = "") -> Run:
+    """The run in `folder`; `trip` is that of its report."""
+    rank = trip.get("rank", 0)
+    log = _core.rank(folder, rank)[0] or os.path.join(folder, "rank-0.log")
+    beside = os.path.dirname(log)
+    steps = steps_of(log)
+    apart = trip["where"] == "rank"
+    # That ranks have come apart may be seen some steps after they have.
+    seen = steps[-1][0] if apart and steps else 0
     return Run(
         steps=steps,
-        reached=max(trip["step"], trip.get("seen") or 0),
+        reached=max(trip["step"], trip.get("seen") or 0, seen),
         healthy=trip["step"],  # of an alarm, where it began
         seconds=steps[-1][1] / 1e9 if steps else 0.0,
         base=base,
@@ -68,15 +80,22 @@ def run_of(trip: dict[str, Any], steps: list[Any], base: str, command: str = "")
         outside=trip["where"] == "output",
         kernels=trip["where"] == "kernel",
         alarms="alarm" in trip,
+        apart=apart,
+        rank=rank,
+        world=len(glob.glob(os.path.join(glob.escape(beside), "rank-*.log"))),
+        group=None if os.path.realpath(beside) == os.path.realpath(folder) else os.path.basename(beside),
     )
 
 
 def run_again(again: Again, run: Run, sources: dict[str, str], timeout: float) -> Result:
     """Runs the program with the texts `sources` instead of files, until it is past the failing step."""
-    wanted = {"until": run.reached + STEPS_AFTER, "alarms": run.alarms, "kernels": run.kernels}
+    wanted = {
+        "until": run.reached + STEPS_AFTER, "alarms": run.alarms, "kernels": run.kernels, "apart": run.apart,
+        "rank": run.rank, "world": run.world, "group": run.group,
+    }  # fmt: skip
     with again.ran("trial", timeout, sources=sources, **wanted) as ran:
         answer = ran.answer or {}
-        losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
+        losses = losses_of(steps_of(answer["log"])) if answer.get("log") else {}
     clock = answer.get("clock", [])[: run.healthy + 1]
     took = [b - a for a, b in itertools.pairwise(clock)][1:]  # the first step is warming up
     return Result(
@@ -147,10 +166,9 @@ def why(run: Run, trial: Result) -> Text:
     return text(f"it ended after {trial.steps} steps", f"{trial.steps}개 스텝 뒤에 끝남")
 
 
-def steps_of(folder: str) -> list[Any]:
-    """The steps in a run folder: `(step, nanos, loss, grad_norm, skipped)`."""
-    path = os.path.join(folder, "rank-0.log")
-    return _core.steps(path) if os.path.exists(path) else []
+def steps_of(log: str) -> list[Any]:
+    """The steps in a log: `(step, nanos, loss, grad_norm, skipped)`."""
+    return _core.steps(log) if os.path.exists(log) else []
 
 
 def losses_of(steps: list[Any], before: float = math.inf) -> dict[int, float]:

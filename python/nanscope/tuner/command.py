@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -133,12 +134,12 @@ def prove(found: Found, watcher: Watcher, sources: dict[str, str], budget: int) 
     if again is None or budget <= 0:
         found.plain["proof"] = text("the diff was not run", "diff를 실행해 보지 않았습니다")[lang]
         return
-    before = losses_of(steps_of(watcher.run_folder.place))
+    before = losses_of(steps_of(os.path.join(watcher.run_folder.place, "rank-0.log")))
     if found.loss is not None:
         before[found.step] = found.loss
     with again.ran("trial", float(budget), sources=sources, until=found.step, alarms=False) as ran:
         answer = ran.answer or {}
-        losses = losses_of(steps_of(answer["out"])) if "out" in answer else {}
+        losses = losses_of(steps_of(answer["log"])) if "log" in answer else {}
     same = sum(losses.get(step) == loss for step, loss in before.items())
     proved = bool(before) and same == len(before)
     found.plain["proved"] = proved

@@ -23,11 +23,15 @@ def emptiness(site: Site) -> Iterator[Candidate]:
         name, text = source.segment(tensor), source.segment(node)
         if not isinstance(tensor, (ast.Name, ast.Attribute)):
             text, name = text.replace(name, "_x", 1), f"(_x := {name})"
+        total = "sum()"
+        if suspect.called("mean", "nanmean") and isinstance(node, ast.Call):  # of the same shape: ranks may reduce it
+            given = node.args if suspect.receiver() is not None else node.args[1:]
+            total = f"sum({', '.join(source.segment(part) for part in [*given, *node.keywords])})"
         short = name if name.isidentifier() or ("." in name and ":=" not in name) else "_x"
         yield candidate(
             "zero-when-empty", CAUSES, Safety.SAFE,
             "where there is no element, 0 instead of the mean", "원소가 없으면 평균 대신 0을 씁니다",
-            (source, source.replace(node, f"({text} if {name}.numel() else {short}.sum())")),
+            (source, source.replace(node, f"({text} if {name}.numel() else {short}.{total})")),
         )  # fmt: skip
     for suspect in site.named("nll_loss_forward", "nll_loss2d_forward"):
         source, node = suspect.source, suspect.node

@@ -13,7 +13,7 @@ from nanscope.fixes.syntax import name_of, torch_in
 
 CAUSES = (
     "half-overflow", "epsilon-lost", "underflow", "cancellation", "mask-constant-overflow", "loss-scale-overflow",
-    "optimizer-epsilon", "exp-overflow", "log-of-zero", "division-by-zero",
+    "optimizer-epsilon", "exp-overflow", "log-of-zero", "division-by-zero", "collective-overflow",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ are meant to differ are left alone."""
 
 from __future__ import annotations
 
+import os
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nanscope.distributed.peers import Peers
 from tests.launch import explained, line_of, watched
 
 HEAD = """
@@ -397,6 +399,24 @@ HEALTHY = {
         scaler.update()
         opt.zero_grad()""",
     ),
+    "sparse gradients": (
+        """
+        inner = nn.Sequential(nn.Embedding(10, 6, sparse=True), nn.Flatten(), nn.Linear(48, 3))
+        model = DistributedDataParallel(inner)
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        loss_of = lambda model, rank, step: model(torch.arange(8).reshape(1, 8) + rank).sum()""",
+        FORWARD,
+    ),
+    "one rank that goes on alone": (
+        "pass",
+        """
+        if step == 6:
+            dist.destroy_process_group()
+            model = model.module
+            if rank:
+                break
+        loss_of(model, rank, step).backward()""",
+    ),
     "a sharded optimizer": (
         """
         from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -433,6 +453,57 @@ def test_nothing_is_compared_where_that_is_not_wanted(tmp_path: Path) -> None:
     ran = watched(tmp_path, FAULTS["another learning rate"].program, options=("--check", "none"))
     assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
     assert not (tmp_path / "run" / "ranks" / "meeting").exists()
+
+
+def test_a_difference_in_the_last_step_of_a_group(tmp_path: Path) -> None:
+    """The group is gone when the last posts are compared."""
+    fault = Fault(
+        "", 0, steps=4, made="globals().update(kept=opt)", after="if step == 3: model.module[0].bias.grad.add_(rank)",
+        update="""
+        opt.step()
+        if step == 3:
+            dist.barrier()
+            dist.destroy_process_group()""",
+    )  # fmt: skip
+    ran = watched(tmp_path, fault.program)
+    assert ran.status == 1, (ran.out, ran.err)
+    found = ran.found
+    assert (found["causes"][0]["id"], found["trip"]["step"]) == ("rank-divergence", 3), found
+    assert found["origin"]["tensor"] == "0.bias"
+
+
+@pytest.mark.parametrize("text", ["", '{"rank": 1, "st', "[1]"])
+def test_a_post_that_is_not_whole_is_none(text: str, tmp_path: Path) -> None:
+    peers = Peers(str(tmp_path), 0, 2)
+    assert peers.post("equal-0-0-rank-0", {"rank": 0})
+    (tmp_path / "meeting" / "equal-0-0-rank-1").write_text(text)
+    assert peers.posted("equal-0-0-rank-1") == {}
+
+
+def test_a_post_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    peers = Peers(str(tmp_path), 0, 2)
+    (tmp_path / "meeting" / "taken").mkdir(parents=True)
+    assert not peers.post("taken", {"rank": 0})
+    assert [path.name for path in (tmp_path / "meeting").iterdir()] == ["taken"]
+
+
+def test_posts_need_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refused)
+    peers = Peers(str(tmp_path), 0, 2)
+    assert peers.post("equal-0-0-rank-0", {"rank": 0})
+    assert peers.posted("equal-0-0-rank-0") == {"rank": 0}
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    made = """
+        from nanscope.distributed.peers import Peers
+        Peers._post = lambda *_: False"""
+    ran = watched(tmp_path, Fault("", 0, made=made).program)
+    assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
+    assert ran.err.count("ranks are not compared any more") == 2, ran.err
 
 
 def test_a_program_that_goes_on_is_told_once(tmp_path: Path) -> None:

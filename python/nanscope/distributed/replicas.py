@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,7 @@ from nanscope.capture.parallel import Parallel
 from nanscope.capture.recorder import storage_id
 from nanscope.distributed.imprints import imprints, samples, single
 from nanscope.distributed.scene import scene
+from nanscope.replay import comm
 from nanscope.replay.names import Names
 from nanscope.trip import Trip
 
@@ -58,20 +60,22 @@ class Replicas:
         self._hands: dict[int, Hand] = {}
         self._local: dict[int, Trip] = {}  # steps in which nothing was meant to be reduced, and gradients differ
         self._by_hand_storages: set[int] = set()
+        self._held: dict[int, weakref.WeakValueDictionary[str, torch.Tensor]] = {}  # what was last posted, by name
 
     def __call__(self, watcher: Watcher, optimizer: Any, norm: float) -> Trip | None:
         """Before an update. The trip, if ranks have come apart."""
         step = watcher.clock.step_of(optimizer)
         if self.at is None or step < self.at or watcher.peers is None:
             return None
-        number = watcher.course.number(optimizer)
-        trip = None
-        for key, post in list(self._open.items()):
-            if key[0] == number and key[1] < step and trip is None:
-                trip = self._compared(watcher, optimizer, post, last=step - key[1] >= LATE_STEPS)
-        if trip is None and self._is_due(step):
-            self._post(watcher, optimizer, number, step, norm)
-        self.at = step if self._is_due(step) else self._next(step)
+        try:
+            if comm.ranks():
+                trip = self._looked(watcher, optimizer, step, norm)
+            else:  # the program goes on alone
+                trip = self._last(watcher)
+                self.at = None
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            self._off(watcher, f"{type(error).__name__}: {error}")
+            return None
         if trip is not None:
             self.at = None
         watcher.calm.look_at(self.at)
@@ -79,6 +83,32 @@ class Replicas:
 
     def last(self, watcher: Watcher) -> Trip | None:
         """The run ends: what is still open is compared with the posts that are there."""
+        try:
+            return self._last(watcher)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            self._off(watcher, f"{type(error).__name__}: {error}")
+            return None
+
+    def _off(self, watcher: Watcher, reason: str) -> None:
+        """Nothing is compared any more."""
+        self.at = None
+        self._open.clear()
+        watcher.calm.look_at(None)
+        watcher.warn(f"ranks are not compared any more: {reason}")
+
+    def _looked(self, watcher: Watcher, optimizer: Any, step: int, norm: float) -> Trip | None:
+        number = watcher.course.number(optimizer)
+        trip = None
+        for key, post in list(self._open.items()):
+            if key[0] == number and key[1] < step and trip is None:
+                trip = self._compared(watcher, optimizer, post, last=step - key[1] >= LATE_STEPS)
+        if trip is None and self._is_due(step):
+            self._post(watcher, optimizer, number, step, norm)
+        if self.at is not None:
+            self.at = step if self._is_due(step) else self._next(step)
+        return trip
+
+    def _last(self, watcher: Watcher) -> Trip | None:
         optimizers = {watcher.course.number(optimizer): optimizer for optimizer in list(watcher.optimizers)}
         for (number, _), post in list(self._open.items()):
             if number in optimizers and self.at is not None:
@@ -136,7 +166,10 @@ class Replicas:
         }  # fmt: skip
         self._writes[number] = writes
         watcher.run_folder.flush()
-        peers.post(name(number, step, peers.rank), post)
+        if not peers.post(name(number, step, peers.rank), post):
+            self._off(watcher, f"{peers.folder} cannot be written")
+            return
+        self._held[number] = weakref.WeakValueDictionary({**what.parameters, **buffers})
         self._open[number, step] = post
         written = self._written.setdefault(number, [])
         written.append(step)
@@ -230,13 +263,13 @@ class Replicas:
         if kind == "gradients" and unlike["parameters"] and (number, "parameters") not in self._equal:
             kind = "parameters"  # they were never equal: nothing else could be
         keys = unlike[kind]
-        what = replicated(optimizer, self.parallel)
-        tensors = {} if what is None else {**what.parameters, **what.buffers}
+        held = self._held.get(number)
+        tensors: dict[str, torch.Tensor] = {} if held is None else dict(held)
         names = Names(watcher.recorder.roots, [optimizer])
 
         def called(key: str) -> str:
-            by_hand = what is None or what.mode == "hand"
-            return (names.of(tensors[key]) if by_hand and key in tensors else None) or key
+            tensor = tensors.get(key) if posts[0]["mode"] == "hand" else None
+            return (None if tensor is None else names.of(tensor)) or key
 
         apart: dict[str, Any] = {
             "kind": kind, "names": [called(key) for key in keys], "count": len(keys), "of": len(posts[0][kind]),

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from nanscope.capture.collectives import PRUNED_EVERY, Pending
+from nanscope.capture.recorder import storage_id
+from nanscope.distributed.child import free
 from nanscope.distributed.peers import Peers
 from tests.launch import explained, line_of, watched
 
@@ -504,6 +508,100 @@ def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
     ran = watched(tmp_path, Fault("", 0, made=made).program)
     assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
     assert ran.err.count("ranks are not compared any more") == 2, ran.err
+
+
+def test_an_error_of_the_program_is_shown_after_a_trip_of_another_rank(tmp_path: Path) -> None:
+    code = """
+    def main(rank, port):
+        joined(rank, port)
+        model = net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(4):
+            loss = loss_of(model, rank, step) * (float("nan") if (rank, step) == (1, 1) else 1)
+            loss.backward()
+            opt.step()
+        dist.barrier()
+        if rank == 0:
+            open("a file that is not there")
+        dist.barrier()
+
+    if __name__ == "__main__":
+        start(main)
+    """
+    ran = watched(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(code), options=("--on-trip", "continue"))
+    assert ran.status == 1
+    assert "FileNotFoundError" in ran.err and "a file that is not there" in ran.err, ran.err
+
+
+def test_processes_that_live_on_between_two_trainings(tmp_path: Path) -> None:
+    code = """
+    def main(rank, port):
+        joined(rank, port)
+        model = DistributedDataParallel(net())
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(2):
+            loss_of(model, rank, step).backward()
+            opt.step()
+
+    if __name__ == "__main__":
+        manager = mp.Manager()
+        start(main)
+        start(main)
+        assert manager.list([1])[0] == 1
+        manager.shutdown()
+    """
+    ran = watched(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(code))
+    assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
+    logs = sorted(str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("rank-[01].log"))
+    assert [log for log in logs if "/" in log] == [f"{f}/rank-{r}.log" for f in ("ranks-2", "ranks") for r in (0, 1)]
+
+
+def test_a_process_that_takes_the_place_of_another(tmp_path: Path) -> None:
+    ranks = tmp_path / "ranks"
+    assert free(str(ranks), 0) == str(ranks)
+    for folder in (ranks, tmp_path / "ranks-2"):
+        folder.mkdir()
+        (folder / "rank-0.log").touch()
+    assert free(str(ranks), 0) == str(tmp_path / "ranks-3")
+    assert free(str(tmp_path / "ranks-2"), 1) == str(tmp_path / "ranks-2")
+
+
+@pytest.mark.parametrize("place", [".", "ranks"])
+def test_the_folder_of_another_run_is_refused(place: str, tmp_path: Path) -> None:
+    (tmp_path / "run" / place).mkdir(parents=True)
+    (tmp_path / "run" / place / "rank-0.log").touch()
+    ran = watched(tmp_path, "import torch", options=("--nproc-per-node", "2"))
+    assert ran.status == 2
+    assert "run holds the logs of another run" in ran.err
+
+
+class Work:
+    """As gloo is for a moment: those that wait for the future are told already."""
+
+    def __init__(self, done: bool) -> None:
+        self.done = done
+
+    def is_completed(self) -> bool:
+        return False
+
+    def get_future(self) -> Any:
+        future: Any = torch.futures.Future()
+        if self.done:
+            future.set_result(None)
+        return future
+
+
+def test_collectives_keep_no_tensor_and_are_let_go_of() -> None:
+    pending, kept = Pending(), torch.zeros(3)
+    pending.note("allreduce", Work(done=True), [kept])
+    assert pending.unfinished() == []
+    pending.note("allreduce", Work(done=False), [kept])
+    pending.note("allreduce", Work(done=False), [torch.zeros(3)])
+    pending.note("allreduce", Work(done=False), [torch.zeros(3, device="meta")])
+    assert [started.storages for started in pending.unfinished()] == [[storage_id(kept)]]
+    for _ in range(3 * PRUNED_EVERY):
+        pending.note("allreduce", Work(done=True), [kept])
+    assert len(pending.works) <= PRUNED_EVERY + 1
 
 
 def test_a_program_that_goes_on_is_told_once(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ class Peers:
         found = {int(name.rsplit("-", 1)[1]) for name in self._named("step-*-rank-*")}
         return sorted(found - {self.rank})
 
+    def others_stopped(self) -> list[int]:
+        """Other ranks that have told what they know after a trip, and have left."""
+        found = {int(name.rsplit("-", 1)[1]) for name in self._named("stopped-rank-*")}
+        return sorted(found - {self.rank})
+
     def leave(self) -> None:
         """After a trip: waits until the others that have tripped have told what they know, as the end of one rank ends all."""
         self._post(f"stopped-rank-{self.rank}", _process())

@@ -393,6 +393,17 @@ HEALTHY = {
                 loss_of(model, rank, inner).backward()
                 opt.step()""",
     ),
+    "two epochs under join": (
+        "pass",
+        """
+        if step > 1:
+            break
+        with model.join():
+            for inner in range(5 + 3 * rank):
+                opt.zero_grad()
+                loss_of(model, rank, inner).backward()
+                opt.step()""",
+    ),
     "a GradScaler that skips": (
         "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**127)",
         """
@@ -420,6 +431,40 @@ HEALTHY = {
             if rank:
                 break
         loss_of(model, rank, step).backward()""",
+    ),
+    "two optimizers of one model with batch norm": (
+        """
+        model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)))
+        opt = torch.optim.SGD(model.module[2].parameters(), lr=0.05)
+        other = torch.optim.SGD(model.module[:2].parameters(), lr=0.05)""",
+        """
+        other.zero_grad()
+        loss_of(model, rank, step).backward()
+        other.step()""",
+    ),
+    "an evaluation before training": (
+        """
+        model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)))
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        model.eval()
+        with torch.no_grad():
+            for step in range(4):
+                loss_of(model, rank, step)
+        model.train()""",
+        FORWARD,
+    ),
+    "a buffer that is made anew": (
+        """
+        class Mean(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(6))
+            def forward(self, x):
+                self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+                return x - self.mean
+        model = DistributedDataParallel(nn.Sequential(Mean(), nn.Linear(6, 3)))
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)""",
+        FORWARD,
     ),
     "a sharded optimizer": (
         """

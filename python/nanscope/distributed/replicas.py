@@ -52,6 +52,7 @@ class Replicas:
         )  # times `every`, a power of two that the first rank chooses; `None`: always 1
         self._seconds = 0.0  # of the last post
         self.parallel = parallel
+        parallel.left = self._left_join
         self.at: int | None = None if every is None else 0
         self._open: dict[tuple[int, int], Post] = {}  # posts of this rank that were not compared, by optimizer and step
         self._written: dict[int, list[int]] = {}  # steps whose posts lie in the run folder
@@ -65,7 +66,7 @@ class Replicas:
     def __call__(self, watcher: Watcher, optimizer: Any, norm: float) -> Trip | None:
         """Before an update. The trip, if ranks have come apart."""
         step = watcher.clock.step_of(optimizer)
-        if self.at is None or step < self.at or watcher.peers is None:
+        if self.at is None or step < self.at or watcher.peers is None or self.parallel.joining:
             return None
         try:
             if comm.ranks():
@@ -88,6 +89,11 @@ class Replicas:
         except Exception as error:  # noqa: BLE001 - our fault must not become the program's
             self._off(watcher, f"{type(error).__name__}: {error}")
             return None
+
+    def _left_join(self) -> None:
+        """Ranks have taken different numbers of steps: their counts name the same step no more."""
+        self.at = None
+        self._open.clear()
 
     def _off(self, watcher: Watcher, reason: str) -> None:
         """Nothing is compared any more."""
@@ -337,8 +343,10 @@ def replicated(optimizer: Any, parallel: Parallel) -> Replicated | None:
         found.parameters.update({f"{prefix}{n}": p for n, p in names.items()})
         if getattr(model, "broadcast_buffers", False):
             ignored = getattr(model, "parameters_to_ignore", ())
-            whole = ((n, b) for n, b in model.module.named_buffers() if n not in ignored and is_whole(b))
-            found.buffers.update({f"{prefix}{n}": b for n, b in whole})
+            # A module in training may write its own before the next broadcast, in a call that nobody sees change them.
+            for path, module in model.module.named_modules():
+                own = () if module.training else module.named_buffers(path, recurse=False)
+                found.buffers.update({f"{prefix}{n}": b for n, b in own if n not in ignored and is_whole(b)})
     if found is not None:
         return found
     if not mine.isdisjoint(id(p) for model in models for p in model.parameters()):

@@ -365,6 +365,16 @@ HEALTHY = {
         opt = torch.optim.Adam(model.parameters())""",
         "loss_of(model, 0, step if step < 5 else step + rank).backward()",
     ),
+    "by hand for some steps, then local": (
+        """
+        model = net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)""",
+        """
+        loss_of(model, rank, step).backward()
+        for p in model.parameters() if step < 8 else ():
+            dist.all_reduce(p.grad)
+            p.grad /= 2""",
+    ),
     "by hand, then local": (
         """
         model = net()

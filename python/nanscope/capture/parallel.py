@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,6 +64,9 @@ def install(recorder: Recorder, parallel: Parallel) -> Callable[[], None]:
         now = recorder.steps_taken
         parallel.under_no_sync(now, first if now == step else 0, len(recorder.tape.events))
 
+    for found in gc.get_objects():  # made before the watch
+        if issubclass(type(found), cls):
+            parallel.made(found)
     enter, leave = Join.__enter__, Join.__exit__
 
     @functools.wraps(enter)

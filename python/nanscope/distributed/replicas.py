@@ -61,6 +61,7 @@ class Replicas:
         self._hands: dict[int, Hand] = {}
         self._local: dict[int, Trip] = {}  # steps in which nothing was meant to be reduced, and gradients differ
         self._by_hand_storages: set[int] = set()
+        self._reduced = (-1, 0)  # steps completed, and elements that the program has reduced since
         self._held: dict[int, weakref.WeakValueDictionary[str, torch.Tensor]] = {}  # what was last posted, by name
 
     def __call__(self, watcher: Watcher, optimizer: Any, norm: float) -> Trip | None:
@@ -125,8 +126,11 @@ class Replicas:
 
     def reduced(self, watcher: Watcher, tensors: list[torch.Tensor]) -> None:
         """The program has reduced `tensors` itself. Parameters that it averages are not meant to be equal in between."""
-        if not self._by_hand_storages or watcher.clock.completed() == 0:
+        completed = watcher.clock.completed()
+        if not self._by_hand_storages or completed == 0:
             return
+        before = self._reduced[1] if self._reduced[0] == completed else 0
+        self._reduced = (completed, before + sum(t.numel() for t in tensors))
         if any(storage_id(t) in self._by_hand_storages for t in tensors):
             for hand in self._hands.values():
                 hand.known = False
@@ -163,6 +167,8 @@ class Replicas:
             "parameters": dict(zip(what.parameters, imprints(parameters), strict=True)),
             "gradients": dict(zip(what.parameters, imprints(gradients), strict=True)),
             "buffers": dict(zip(buffers, imprints(list(buffers.values())), strict=True)),
+            "reduced": self._reduced[0] == watcher.clock.completed()
+            and 2 * self._reduced[1] >= sum(p.numel() for p in parameters),
             "sizes": {name: p.numel() for name, p in what.parameters.items()},
             "sample": samples(gradients), "stride": self._fitting(watcher._step_seconds()),
             "about": {
@@ -254,8 +260,10 @@ class Replicas:
                 return None
             hand.known = True
             return hand.first
-        if any(unlike.values()):
-            return self._trip(watcher, optimizer, posts, unlike)
+        if any(
+            unlike.values()
+        ):  # where nothing was reduced, the program may have gone over to steps of its own for every rank
+            return self._trip(watcher, optimizer, posts, unlike) if all(post["reduced"] for post in posts) else None
         self._agreed(posts)
         return None
 

@@ -3,13 +3,19 @@ are meant to differ are left alone."""
 
 from __future__ import annotations
 
+import os
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from nanscope.capture.collectives import PRUNED_EVERY, Pending
+from nanscope.capture.recorder import storage_id
+from nanscope.distributed.child import free
+from nanscope.distributed.peers import Peers
 from tests.launch import explained, line_of, watched
 
 HEAD = """
@@ -359,6 +365,16 @@ HEALTHY = {
         opt = torch.optim.Adam(model.parameters())""",
         "loss_of(model, 0, step if step < 5 else step + rank).backward()",
     ),
+    "by hand for some steps, then local": (
+        """
+        model = net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)""",
+        """
+        loss_of(model, rank, step).backward()
+        for p in model.parameters() if step < 8 else ():
+            dist.all_reduce(p.grad)
+            p.grad /= 2""",
+    ),
     "by hand, then local": (
         """
         model = net()
@@ -387,6 +403,17 @@ HEALTHY = {
                 loss_of(model, rank, inner).backward()
                 opt.step()""",
     ),
+    "two epochs under join": (
+        "pass",
+        """
+        if step > 1:
+            break
+        with model.join():
+            for inner in range(5 + 3 * rank):
+                opt.zero_grad()
+                loss_of(model, rank, inner).backward()
+                opt.step()""",
+    ),
     "a GradScaler that skips": (
         "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**127)",
         """
@@ -396,6 +423,58 @@ HEALTHY = {
         scaler.step(opt)
         scaler.update()
         opt.zero_grad()""",
+    ),
+    "sparse gradients": (
+        """
+        inner = nn.Sequential(nn.Embedding(10, 6, sparse=True), nn.Flatten(), nn.Linear(48, 3))
+        model = DistributedDataParallel(inner)
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        loss_of = lambda model, rank, step: model(torch.arange(8).reshape(1, 8) + rank).sum()""",
+        FORWARD,
+    ),
+    "one rank that goes on alone": (
+        "pass",
+        """
+        if step == 6:
+            dist.destroy_process_group()
+            model = model.module
+            if rank:
+                break
+        loss_of(model, rank, step).backward()""",
+    ),
+    "two optimizers of one model with batch norm": (
+        """
+        model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)))
+        opt = torch.optim.SGD(model.module[2].parameters(), lr=0.05)
+        other = torch.optim.SGD(model.module[:2].parameters(), lr=0.05)""",
+        """
+        other.zero_grad()
+        loss_of(model, rank, step).backward()
+        other.step()""",
+    ),
+    "an evaluation before training": (
+        """
+        model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)))
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        model.eval()
+        with torch.no_grad():
+            for step in range(4):
+                loss_of(model, rank, step)
+        model.train()""",
+        FORWARD,
+    ),
+    "a buffer that is made anew": (
+        """
+        class Mean(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(6))
+            def forward(self, x):
+                self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+                return x - self.mean
+        model = DistributedDataParallel(nn.Sequential(Mean(), nn.Linear(6, 3)))
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)""",
+        FORWARD,
     ),
     "a sharded optimizer": (
         """
@@ -433,6 +512,151 @@ def test_nothing_is_compared_where_that_is_not_wanted(tmp_path: Path) -> None:
     ran = watched(tmp_path, FAULTS["another learning rate"].program, options=("--check", "none"))
     assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
     assert not (tmp_path / "run" / "ranks" / "meeting").exists()
+
+
+def test_a_difference_in_the_last_step_of_a_group(tmp_path: Path) -> None:
+    """The group is gone when the last posts are compared."""
+    fault = Fault(
+        "", 0, steps=4, made="globals().update(kept=opt)", after="if step == 3: model.module[0].bias.grad.add_(rank)",
+        update="""
+        opt.step()
+        if step == 3:
+            dist.barrier()
+            dist.destroy_process_group()""",
+    )  # fmt: skip
+    ran = watched(tmp_path, fault.program)
+    assert ran.status == 1, (ran.out, ran.err)
+    found = ran.found
+    assert (found["causes"][0]["id"], found["trip"]["step"]) == ("rank-divergence", 3), found
+    assert found["origin"]["tensor"] == "0.bias"
+
+
+@pytest.mark.parametrize("text", ["", '{"rank": 1, "st', "[1]"])
+def test_a_post_that_is_not_whole_is_none(text: str, tmp_path: Path) -> None:
+    peers = Peers(str(tmp_path), 0, 2)
+    assert peers.post("equal-0-0-rank-0", {"rank": 0})
+    (tmp_path / "meeting" / "equal-0-0-rank-1").write_text(text)
+    assert peers.posted("equal-0-0-rank-1") == {}
+
+
+def test_a_post_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    peers = Peers(str(tmp_path), 0, 2)
+    (tmp_path / "meeting" / "taken").mkdir(parents=True)
+    assert not peers.post("taken", {"rank": 0})
+    assert [path.name for path in (tmp_path / "meeting").iterdir()] == ["taken"]
+
+
+def test_posts_need_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refused)
+    peers = Peers(str(tmp_path), 0, 2)
+    assert peers.post("equal-0-0-rank-0", {"rank": 0})
+    assert peers.posted("equal-0-0-rank-0") == {"rank": 0}
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    made = """
+        from nanscope.distributed.peers import Peers
+        Peers._post = lambda *_: False"""
+    ran = watched(tmp_path, Fault("", 0, made=made).program)
+    assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
+    assert ran.err.count("ranks are not compared any more") == 2, ran.err
+
+
+def test_an_error_of_the_program_is_shown_after_a_trip_of_another_rank(tmp_path: Path) -> None:
+    code = """
+    def main(rank, port):
+        joined(rank, port)
+        model = net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(4):
+            loss = loss_of(model, rank, step) * (float("nan") if (rank, step) == (1, 1) else 1)
+            loss.backward()
+            opt.step()
+        dist.barrier()
+        if rank == 0:
+            open("a file that is not there")
+        dist.barrier()
+
+    if __name__ == "__main__":
+        start(main)
+    """
+    ran = watched(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(code), options=("--on-trip", "continue"))
+    assert ran.status == 1
+    assert "FileNotFoundError" in ran.err and "a file that is not there" in ran.err, ran.err
+
+
+def test_processes_that_live_on_between_two_trainings(tmp_path: Path) -> None:
+    code = """
+    def main(rank, port):
+        joined(rank, port)
+        model = DistributedDataParallel(net())
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(2):
+            loss_of(model, rank, step).backward()
+            opt.step()
+
+    if __name__ == "__main__":
+        manager = mp.Manager()
+        start(main)
+        start(main)
+        assert manager.list([1])[0] == 1
+        manager.shutdown()
+    """
+    ran = watched(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(code))
+    assert (ran.status, ran.found["verdict"]) == (0, "finite"), (ran.out, ran.err)
+    logs = sorted(str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("rank-[01].log"))
+    assert [log for log in logs if "/" in log] == [f"{f}/rank-{r}.log" for f in ("ranks-2", "ranks") for r in (0, 1)]
+
+
+def test_a_process_that_takes_the_place_of_another(tmp_path: Path) -> None:
+    ranks = tmp_path / "ranks"
+    assert free(str(ranks), 0) == str(ranks)
+    for folder in (ranks, tmp_path / "ranks-2"):
+        folder.mkdir()
+        (folder / "rank-0.log").touch()
+    assert free(str(ranks), 0) == str(tmp_path / "ranks-3")
+    assert free(str(tmp_path / "ranks-2"), 1) == str(tmp_path / "ranks-2")
+
+
+@pytest.mark.parametrize("place", [".", "ranks"])
+def test_the_folder_of_another_run_is_refused(place: str, tmp_path: Path) -> None:
+    (tmp_path / "run" / place).mkdir(parents=True)
+    (tmp_path / "run" / place / "rank-0.log").touch()
+    ran = watched(tmp_path, "import torch", options=("--nproc-per-node", "2"))
+    assert ran.status == 2
+    assert "run holds the logs of another run" in ran.err
+
+
+class Work:
+    """As gloo is for a moment: those that wait for the future are told already."""
+
+    def __init__(self, done: bool) -> None:
+        self.done = done
+
+    def is_completed(self) -> bool:
+        return False
+
+    def get_future(self) -> Any:
+        future: Any = torch.futures.Future()
+        if self.done:
+            future.set_result(None)
+        return future
+
+
+def test_collectives_keep_no_tensor_and_are_let_go_of() -> None:
+    pending, kept = Pending(), torch.zeros(3)
+    pending.note("allreduce", Work(done=True), [kept])
+    assert pending.unfinished() == []
+    pending.note("allreduce", Work(done=False), [kept])
+    pending.note("allreduce", Work(done=False), [torch.zeros(3)])
+    pending.note("allreduce", Work(done=False), [torch.zeros(3, device="meta")])
+    assert [started.storages for started in pending.unfinished()] == [[storage_id(kept)]]
+    for _ in range(3 * PRUNED_EVERY):
+        pending.note("allreduce", Work(done=True), [kept])
+    assert len(pending.works) <= PRUNED_EVERY + 1
 
 
 def test_a_program_that_goes_on_is_told_once(tmp_path: Path) -> None:

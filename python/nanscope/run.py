@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.machinery
 import importlib.util
 import json
@@ -25,6 +26,9 @@ def run(command: Any) -> int:
     """Runs what `command` names. Returns the exit status: the script's own when nothing was found, 1 when something was,
     2 when nanscope could not start."""
     if command.nproc_per_node is not None:
+        if command.out and holds_logs(command.out):
+            say(sys.stderr, f"nanscope run: {command.out} holds the logs of another run; choose another folder\n")
+            return 2
         return launched(command)
     try:
         program = load(command.script, command.module, command.args)
@@ -125,7 +129,7 @@ def watched(program: Program, watcher: Any, command: Any, json_path: str | None)
     except BaseException as raised:  # noqa: BLE001 - shown as Python shows it
         how, status, error = "raised", 1, raised
     flush()
-    if error is not None and watcher.children.stopped():
+    if error is not None and command.on_trip in ("stop", "heal") and watcher.children.stopped():
         how, error = "stopped", None  # a rank has tripped, and the program was told that it is gone
     watcher.finish(how, status, error)
     if watcher.let_down:
@@ -199,6 +203,12 @@ def proved(command: Any, folder: str, report: dict[str, Any], since: int) -> dic
     finally:
         again.close()
     return told(folder, command.lang) if news else report
+
+
+def holds_logs(folder: str) -> bool:
+    """Whether it is the folder of a run."""
+    inside = glob.escape(folder)
+    return any(glob.glob(os.path.join(inside, *place, "rank-*.log")) for place in ([], ["ranks*"]))
 
 
 def tell(watcher: Any, command: Any, json_path: str | None, status: int) -> int:

@@ -36,7 +36,7 @@ from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder, storage_id
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed.children import Children
-from nanscope.distributed.deserted import deserted
+from nanscope.distributed.deserted import deserted, desertion
 from nanscope.distributed.peers import Peers, stopped
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
@@ -51,6 +51,7 @@ from nanscope.trip import Trip
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
 SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
+LATE_SECONDS = 0.05  # for a collective that the program may have waited for in a way of its own
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -326,12 +327,16 @@ class Watcher:
 
     def _unfinished(self, optimizer: Any) -> Trip | None:
         """The optimizer is about to read gradients whose collective is not over."""
-        started = self.collectives.unfinished()
         owners = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        first = {storage_id(t): s for s in reversed(started) for t in s.tensors}
-        late = [p for p in owners if storage_id(p.grad) in first]
-        if not late:
-            return None
+        end = time.monotonic() + LATE_SECONDS
+        while True:
+            first = {key: s for s in reversed(self.collectives.unfinished()) for key in s.storages}
+            late = [p for p in owners if storage_id(p.grad) in first]
+            if not late:
+                return None
+            if time.monotonic() > end:
+                break
+            time.sleep(LATE_SECONDS / 50)
         names = Names(self.recorder.roots, [optimizer])
         trip = Trip(
             self.clock.step_of(optimizer), "rank", "finite", self._keep_tape(), None, None, self.calm.loss, optimizer
@@ -688,7 +693,7 @@ class Watcher:
         try:
             if self.peers is not None:
                 self.run_folder.deserted = deserted(error, self.run_folder.info["cwd"])
-            self.let_down = how != "stopped" and not self._trips and error is not None and self._others_tripped()
+            self.let_down = how != "stopped" and error is not None and self._is_let_down(error)
             if self.let_down:
                 how = "stopped"
             elif how != "stopped" and not self._trips and os.getpid() == self._pid:
@@ -718,16 +723,20 @@ class Watcher:
                     self.tell_all()
                     self._prove_job()
 
-    def _others_tripped(self) -> bool:
-        if self.peers is None:
-            return False
-        done = self.errand is not None and stopped(self.run_folder.shared)  # a rank that has done its errand leaves
-        return done or bool(self.peers.others_tripped())
-
     @property
     def tripped(self) -> bool:
         """Whether something was found."""
         return self._trips > 0
+
+    def _is_let_down(self, error: BaseException) -> bool:
+        """Whether `error` comes from the stop of another rank: it did not come to a collective, or this rank was told to end."""
+        if self.peers is None or self._trips or self.on_trip not in ("stop", "heal"):
+            return False
+        if self.errand is not None and stopped(self.run_folder.shared):  # a rank that has done its errand leaves
+            return True
+        if isinstance(error, Exception):
+            return desertion(error) is not None and bool(self.peers.others_tripped())
+        return bool(self.peers.others_stopped())
 
     def tell_all(self) -> None:
         """The report is that of all processes from now on."""

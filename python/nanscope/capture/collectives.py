@@ -6,6 +6,7 @@ What DDP and FSDP call in C++ is not seen here, only when a step is run again.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from nanscope._core import caller
-from nanscope.capture.recorder import Recorder, flatten
+from nanscope.capture.recorder import Recorder, flatten, storage_id
 
 # Methods whose first argument is what they write.
 WRITES = (
@@ -21,7 +22,8 @@ WRITES = (
     "allgather_into_tensor_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base",
     "reduce_scatter_tensor_coalesced", "alltoall", "alltoall_base",
 )  # fmt: skip
-PENDING_MAX = 4096  # collectives of one step that are remembered until they are over
+PENDING_MAX = 4096  # collectives that are remembered until they are over
+PRUNED_EVERY = 64  # collectives, after which those that are over are let go of
 _reductions: list[str] = []  # of the calls that are running, the innermost last
 
 
@@ -38,8 +40,18 @@ class Started:
 
     op: str
     work: Any
-    tensors: list[torch.Tensor]
+    storages: list[int]
+    tensors: list[weakref.ref[torch.Tensor]]
     place: Any
+
+    def is_over(self) -> bool:
+        """gloo tells those that wait for the future before it says so itself."""
+        if self.work.is_completed():
+            return True
+        try:
+            return bool(self.work.get_future().done())
+        except (RuntimeError, NotImplementedError):  # a backend without futures
+            return False
 
 
 class Pending:
@@ -47,20 +59,26 @@ class Pending:
 
     def __init__(self) -> None:
         self.works: list[Started] = []
+        self._until_pruned = PRUNED_EVERY
         self.noted: Callable[[], None] = lambda: None
 
     def note(self, name: str, work: Any, written: Any) -> None:
-        """One more. Those that are over are let go of, and with them their tensors."""
-        if len(self.works) >= PENDING_MAX:
-            self.works = [started for started in self.works if not started.work.is_completed()][-PENDING_MAX // 2 :]
+        """One more, of tensors on a CPU: on a device an order is kept that only the device knows. No tensor is kept alive."""
         tensors: list[torch.Tensor] = []
         flatten(written, tensors)
-        self.works.append(Started(f"c10d.{name}_", work, tensors, caller()))
+        if not tensors or not all(t.is_cpu for t in tensors):
+            return
+        self._until_pruned -= 1
+        if self._until_pruned <= 0:
+            self._until_pruned = PRUNED_EVERY
+            self.works = self.unfinished()[-PENDING_MAX:]
+        storages, weak = [storage_id(t) for t in tensors], [weakref.ref(t) for t in tensors]
+        self.works.append(Started(f"c10d.{name}_", work, storages, weak, caller()))
         self.noted()
 
     def unfinished(self) -> list[Started]:
-        """Those that are not over, of tensors on a CPU: on a device an order is kept that only the device knows."""
-        self.works = [s for s in self.works if all(t.is_cpu for t in s.tensors) and not s.work.is_completed()]
+        """Those that are not over, and whose tensors are there."""
+        self.works = [s for s in self.works if any(weak() is not None for weak in s.tensors) and not s.is_over()]
         return self.works
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torch.distributed.algorithms.join import Join
 from torch.nn.parallel.distributed import DistributedDataParallel
 
 from nanscope.capture.recorder import Recorder
@@ -20,6 +22,8 @@ class Parallel:
         self._models: list[weakref.ref[Any]] = []
         self._step = -1
         self._spans: list[tuple[int, int]] = []
+        self.joining = 0  # `join` contexts that the program is in: ranks may take different numbers of steps
+        self.left: Callable[[], None] = lambda: None  # the outermost one is over
 
     def made(self, model: Any) -> None:
         """One more model."""
@@ -42,7 +46,7 @@ class Parallel:
 
 
 def install(recorder: Recorder, parallel: Parallel) -> Callable[[], None]:
-    """Patches `__init__` and `no_sync` of `DistributedDataParallel`."""
+    """Patches `__init__` and `no_sync` of `DistributedDataParallel`, and the `Join` that its `join` makes."""
     cls: Any = DistributedDataParallel
     init, no_sync = cls.__init__, cls.no_sync
 
@@ -60,9 +64,29 @@ def install(recorder: Recorder, parallel: Parallel) -> Callable[[], None]:
         now = recorder.steps_taken
         parallel.under_no_sync(now, first if now == step else 0, len(recorder.tape.events))
 
-    cls.__init__, cls.no_sync = made, unsynced
+    for found in gc.get_objects():  # made before the watch
+        if issubclass(type(found), cls):
+            parallel.made(found)
+    enter, leave = Join.__enter__, Join.__exit__
+
+    @functools.wraps(enter)
+    def entered(self: Any) -> Any:
+        parallel.joining += 1
+        return enter(self)
+
+    @functools.wraps(leave)
+    def left(self: Any, *args: Any) -> Any:
+        try:
+            return leave(self, *args)
+        finally:
+            parallel.joining = max(parallel.joining - 1, 0)
+            if not parallel.joining:
+                parallel.left()
+
+    join: Any = Join
+    cls.__init__, cls.no_sync, join.__enter__, join.__exit__ = made, unsynced, entered, left
 
     def uninstall() -> None:
-        cls.__init__, cls.no_sync = init, no_sync
+        cls.__init__, cls.no_sync, join.__enter__, join.__exit__ = init, no_sync, enter, leave
 
     return uninstall

@@ -6,6 +6,7 @@ Imports no torch: a process that never trains pays for a few lines of Python.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,9 +93,15 @@ class ChildWatch:
         joined = distributed.is_available() and distributed.is_initialized()
         rank = distributed.get_rank() if joined else int(os.environ.get("RANK", given.number))
         world = distributed.get_world_size() if joined else int(os.environ.get("WORLD_SIZE", 1))
-        self.watcher = Watcher(
-            script=given.script, argv=given.argv, out=given.folder, part=(rank, world, given.cwd), **given.options
-        )
+        part = (rank, world, given.cwd)
+        try:
+            self.watcher = Watcher(
+                script=given.script, argv=given.argv, out=free(given.folder, rank), part=part, **given.options
+            )
+        except OSError as error:  # the program trains all the same
+            if sys.stderr is not None:
+                sys.stderr.write(f"nanscope: rank {rank} is not watched: {error}\n")
+            return
         self.watcher.start()
 
     def _finish(self, how: str, status: int, error: BaseException | None) -> bool:
@@ -106,3 +113,15 @@ class ChildWatch:
         if watcher.errand is not None:
             watcher.errand.over(watcher, *(("stopped", None) if watcher.let_down else (how, error)))
         return bool(watcher.stopped or watcher.let_down)
+
+
+def free(folder: str, rank: int) -> str:
+    """`folder`, or the next one beside it without a log of `rank`: a process that takes the place of another."""
+    stem, _, number = folder.rpartition("-")
+    if not number.isdigit():
+        stem, number = folder, "1"
+    count = int(number)
+    while os.path.exists(os.path.join(folder, f"rank-{rank}.log")):
+        count += 1
+        folder = f"{stem}-{count}"
+    return folder

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import re
 import signal
 import threading
 import time
@@ -22,6 +24,7 @@ POLL_SECONDS = 0.25
 GRACE_SECONDS = 10.0  # from the end of a rank that has tripped to the end of those that wait for it
 ERRAND_GRACE_SECONDS = 5.0  # the same, where the program is run again
 KILL_SECONDS = 5.0
+FACTS_BYTES = 1 << 16  # of a log, in which its facts stand
 
 
 class Children:
@@ -42,7 +45,7 @@ class Children:
 
     def hand_over(self, process: Any) -> Callable[[], None]:
         """`process` is about to start. Returns what is to be called once it has."""
-        if not self.folders or not self._alive():
+        if not self.folders or not self._alive() or self._trained():
             self._new_folder()
         script, argv, cwd, options = self._about
         if self._errand is not None:
@@ -76,8 +79,19 @@ class Children:
 
     def _new_folder(self) -> None:
         count = len(self.folders) + 1
-        self.folders.append(os.path.join(self._place, "ranks" if count == 1 else f"ranks-{count}"))
+        while os.path.exists(folder := os.path.join(self._place, "ranks" if count == 1 else f"ranks-{count}")):
+            count += 1  # of a process that has taken the place of another
+        self.folders.append(folder)
         self._running, self._started = [], 0
+
+    def _trained(self) -> bool:
+        """Whether those of the last folder that have trained are all gone; servers of the program may live on."""
+        return bool(logged(self.folders[-1])) and not self._ranks()
+
+    def _ranks(self) -> list[int]:
+        """Of those that are alive, the ones that train: they have a log."""
+        there = logged(self.folders[-1])
+        return [pid for pid in self._alive() if pid in there]
 
     def _alive(self) -> list[int]:
         """Process ids. Asks without taking the exit status, which is for whoever joins the process."""
@@ -97,12 +111,23 @@ class Children:
                 continue
             if self._over.wait(ERRAND_GRACE_SECONDS if self._errand is not None else GRACE_SECONDS):
                 return
-            _signal(self._alive(), signal.SIGTERM)
+            _signal(self._ranks(), signal.SIGTERM)
             end = time.monotonic() + KILL_SECONDS
-            while self._alive() and time.monotonic() < end and not self._over.wait(POLL_SECONDS):
+            while self._ranks() and time.monotonic() < end and not self._over.wait(POLL_SECONDS):
                 pass
-            _signal(self._alive(), signal.SIGKILL)
+            _signal(self._ranks(), signal.SIGKILL)
             return
+
+
+def logged(folder: str) -> set[int]:
+    """Ids of the processes whose logs lie in `folder`, from the facts that each log begins with."""
+    found: set[int] = set()
+    for path in glob.glob(os.path.join(glob.escape(folder), "rank-*.log")):
+        with open(path, "rb") as file:
+            told = re.search(rb'"pid":\s*(\d+)', file.read(FACTS_BYTES))
+        if told is not None:
+            found.add(int(told[1]))
+    return found
 
 
 def _signal(pids: list[int], number: int) -> None:

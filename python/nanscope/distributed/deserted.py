@@ -16,11 +16,15 @@ _CAUSES_MAX = 8  # errors behind an error that are looked at
 
 def deserted(error: BaseException | None, base: str) -> dict[str, Any] | None:
     """The innermost line of the program in the traceback of such an error, as a `Place`; `None` for other errors."""
+    found = desertion(error)
+    return None if found is None else _line(found, base)
+
+
+def desertion(error: BaseException | None) -> BaseException | None:
+    """Such an error among `error` and what has led to it."""
     for _ in range(_CAUSES_MAX):
-        if error is None:
-            return None
-        if _is_one(error):
-            return _line(error, base)
+        if error is None or _is_one(error):
+            return error
         error = error.__cause__ or error.__context__
     return None
 

@@ -19,9 +19,15 @@ Imprint = list[int]  # three
 
 def imprints(tensors: list[Any]) -> list[Imprint | None]:
     """One for each tensor; `None` for `None` and for what cannot be read. Synchronises a device."""
-    there = [t.detach() for t in tensors if t is not None]
-    found = iter(_core.imprints(there))
-    return [None if t is None else _listed(next(found)) or _elsewhere(t.detach()) for t in tensors]
+    there = [t.detach() if t is not None and is_readable(t) else None for t in tensors]
+    found = iter(_core.imprints([t for t in there if t is not None]))
+    return [None if t is None else _listed(next(found)) or _elsewhere(t) for t in there]
+
+
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one block of real values: not sparse, complex, empty, or without memory."""
+    plain = tensor.layout is torch.strided and not tensor.is_meta
+    return plain and not tensor.is_complex() and tensor.numel() > 0
 
 
 def _listed(found: tuple[int, int, int] | None) -> Imprint | None:
@@ -31,7 +37,7 @@ def _listed(found: tuple[int, int, int] | None) -> Imprint | None:
 
 def _elsewhere(tensor: torch.Tensor) -> Imprint | None:
     """The same on a device, in integers only: a maximum would drop a NaN, and a sum of floats its last bits."""
-    if tensor.layout is not torch.strided or tensor.is_meta or not tensor.numel() or tensor.is_cpu:
+    if tensor.is_cpu:
         return None
     kind = INTEGERS.get(tensor.element_size())
     if kind is None:
@@ -59,7 +65,7 @@ def single(one: Imprint, other: Imprint, elements: int) -> tuple[int, int] | Non
 def samples(tensors: list[Any]) -> list[float]:
     """Some values of the first tensors, from the same positions on every rank."""
     found: list[float] = []
-    for tensor in [t for t in tensors if t is not None and t.numel()][:SAMPLED_TENSORS]:
+    for tensor in [t for t in tensors if t is not None and is_readable(t)][:SAMPLED_TENSORS]:
         flat = tensor.detach().reshape(-1)
         found += flat[:: max(flat.numel() // SAMPLED_VALUES, 1)][:SAMPLED_VALUES].double().tolist()
     return found

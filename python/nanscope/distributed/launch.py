@@ -12,7 +12,7 @@ from nanscope import _core
 from nanscope.distributed.job import LAUNCHED, wait_or_end
 
 GRACE_SECONDS = 10.0
-KILL_SECONDS = 10.0
+KILL_SECONDS = 40.0  # torch's launcher gives the ranks 30 s of these, and ends them itself then
 
 
 def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:

@@ -22,6 +22,7 @@ POLL_SECONDS = 0.01
 MEET_SECONDS = 2.0  # at least so long a rank waits for the others to trip in the same step
 MEET_STEPS = 4.0  # and this many times the duration of a step
 MEET_MAX_SECONDS = 60.0
+DECISION = "-decision"  # the only files that more than one rank may make
 LEAVE_SECONDS = 120.0  # for others that are still running their step again
 
 
@@ -48,7 +49,7 @@ class Peers:
         if not self.announce(step, calls):
             return Decision(False, False)
         meeting = f"step-{step}-{self._trips[step]}"
-        decision = f"{meeting}-decision"
+        decision = meeting + DECISION
         present: list[str] = []
 
         def all_here() -> bool:
@@ -69,6 +70,11 @@ class Peers:
     def others_tripped(self) -> list[int]:
         """Other ranks that have tripped so far."""
         found = {int(name.rsplit("-", 1)[1]) for name in self._named("step-*-rank-*")}
+        return sorted(found - {self.rank})
+
+    def others_stopped(self) -> list[int]:
+        """Other ranks that have told what they know after a trip, and have left."""
+        found = {int(name.rsplit("-", 1)[1]) for name in self._named("stopped-rank-*")}
         return sorted(found - {self.rank})
 
     def leave(self) -> None:
@@ -117,27 +123,32 @@ class Peers:
             os.unlink(os.path.join(self.folder, name))
 
     def _post(self, name: str, content: dict[str, Any]) -> bool:
-        """Makes a file whole, or not at all; one that is there stays. False when the folder cannot be written."""
+        """Makes a file whole, or not at all; a decision that is there stays. False when the folder cannot be written."""
         path = os.path.join(self.folder, name)
         own = os.path.join(self.folder, f".{name}-{self.rank}-{os.getpid()}")
         try:
             os.makedirs(self.folder, exist_ok=True)
             with open(own, "w", encoding="utf-8") as file:
                 json.dump(content, file)
+            if not name.endswith(DECISION):
+                os.replace(own, path)
+                return True
             with contextlib.suppress(FileExistsError):
                 os.link(own, path)
-            os.unlink(own)
         except OSError:  # a disk that is full costs the meeting: this rank goes on alone
             return False
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(own)
         return True
 
     @staticmethod
     def _read(path: str) -> dict[str, Any]:
         try:
             with open(path, encoding="utf-8") as file:
-                found: dict[str, Any] = json.load(file)
-                return found
-        except OSError:
+                found = json.load(file)
+                return found if isinstance(found, dict) else {}
+        except (OSError, ValueError):  # not there, or not whole on a file system that is shared
             return {}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,7 @@ from nanscope.capture.parallel import Parallel
 from nanscope.capture.recorder import storage_id
 from nanscope.distributed.imprints import imprints, samples, single
 from nanscope.distributed.scene import scene
+from nanscope.replay import comm
 from nanscope.replay.names import Names
 from nanscope.trip import Trip
 
@@ -50,6 +52,7 @@ class Replicas:
         )  # times `every`, a power of two that the first rank chooses; `None`: always 1
         self._seconds = 0.0  # of the last post
         self.parallel = parallel
+        parallel.left = self._left_join
         self.at: int | None = None if every is None else 0
         self._open: dict[tuple[int, int], Post] = {}  # posts of this rank that were not compared, by optimizer and step
         self._written: dict[int, list[int]] = {}  # steps whose posts lie in the run folder
@@ -58,20 +61,23 @@ class Replicas:
         self._hands: dict[int, Hand] = {}
         self._local: dict[int, Trip] = {}  # steps in which nothing was meant to be reduced, and gradients differ
         self._by_hand_storages: set[int] = set()
+        self._reduced = (-1, 0)  # steps completed, and elements that the program has reduced since
+        self._held: dict[int, weakref.WeakValueDictionary[str, torch.Tensor]] = {}  # what was last posted, by name
 
     def __call__(self, watcher: Watcher, optimizer: Any, norm: float) -> Trip | None:
         """Before an update. The trip, if ranks have come apart."""
         step = watcher.clock.step_of(optimizer)
-        if self.at is None or step < self.at or watcher.peers is None:
+        if self.at is None or step < self.at or watcher.peers is None or self.parallel.joining:
             return None
-        number = watcher.course.number(optimizer)
-        trip = None
-        for key, post in list(self._open.items()):
-            if key[0] == number and key[1] < step and trip is None:
-                trip = self._compared(watcher, optimizer, post, last=step - key[1] >= LATE_STEPS)
-        if trip is None and self._is_due(step):
-            self._post(watcher, optimizer, number, step, norm)
-        self.at = step if self._is_due(step) else self._next(step)
+        try:
+            if comm.ranks():
+                trip = self._looked(watcher, optimizer, step, norm)
+            else:  # the program goes on alone
+                trip = self._last(watcher)
+                self.at = None
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            self._off(watcher, f"{type(error).__name__}: {error}")
+            return None
         if trip is not None:
             self.at = None
         watcher.calm.look_at(self.at)
@@ -79,6 +85,37 @@ class Replicas:
 
     def last(self, watcher: Watcher) -> Trip | None:
         """The run ends: what is still open is compared with the posts that are there."""
+        try:
+            return self._last(watcher)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            self._off(watcher, f"{type(error).__name__}: {error}")
+            return None
+
+    def _left_join(self) -> None:
+        """Ranks have taken different numbers of steps: their counts name the same step no more."""
+        self.at = None
+        self._open.clear()
+
+    def _off(self, watcher: Watcher, reason: str) -> None:
+        """Nothing is compared any more."""
+        self.at = None
+        self._open.clear()
+        watcher.calm.look_at(None)
+        watcher.warn(f"ranks are not compared any more: {reason}")
+
+    def _looked(self, watcher: Watcher, optimizer: Any, step: int, norm: float) -> Trip | None:
+        number = watcher.course.number(optimizer)
+        trip = None
+        for key, post in list(self._open.items()):
+            if key[0] == number and key[1] < step and trip is None:
+                trip = self._compared(watcher, optimizer, post, last=step - key[1] >= LATE_STEPS)
+        if trip is None and self._is_due(step):
+            self._post(watcher, optimizer, number, step, norm)
+        if self.at is not None:
+            self.at = step if self._is_due(step) else self._next(step)
+        return trip
+
+    def _last(self, watcher: Watcher) -> Trip | None:
         optimizers = {watcher.course.number(optimizer): optimizer for optimizer in list(watcher.optimizers)}
         for (number, _), post in list(self._open.items()):
             if number in optimizers and self.at is not None:
@@ -89,8 +126,11 @@ class Replicas:
 
     def reduced(self, watcher: Watcher, tensors: list[torch.Tensor]) -> None:
         """The program has reduced `tensors` itself. Parameters that it averages are not meant to be equal in between."""
-        if not self._by_hand_storages or watcher.clock.completed() == 0:
+        completed = watcher.clock.completed()
+        if not self._by_hand_storages or completed == 0:
             return
+        before = self._reduced[1] if self._reduced[0] == completed else 0
+        self._reduced = (completed, before + sum(t.numel() for t in tensors))
         if any(storage_id(t) in self._by_hand_storages for t in tensors):
             for hand in self._hands.values():
                 hand.known = False
@@ -127,6 +167,8 @@ class Replicas:
             "parameters": dict(zip(what.parameters, imprints(parameters), strict=True)),
             "gradients": dict(zip(what.parameters, imprints(gradients), strict=True)),
             "buffers": dict(zip(buffers, imprints(list(buffers.values())), strict=True)),
+            "reduced": self._reduced[0] == watcher.clock.completed()
+            and 2 * self._reduced[1] >= sum(p.numel() for p in parameters),
             "sizes": {name: p.numel() for name, p in what.parameters.items()},
             "sample": samples(gradients), "stride": self._fitting(watcher._step_seconds()),
             "about": {
@@ -136,7 +178,10 @@ class Replicas:
         }  # fmt: skip
         self._writes[number] = writes
         watcher.run_folder.flush()
-        peers.post(name(number, step, peers.rank), post)
+        if not peers.post(name(number, step, peers.rank), post):
+            self._off(watcher, f"{peers.folder} cannot be written")
+            return
+        self._held[number] = weakref.WeakValueDictionary({**what.parameters, **buffers})
         self._open[number, step] = post
         written = self._written.setdefault(number, [])
         written.append(step)
@@ -215,8 +260,10 @@ class Replicas:
                 return None
             hand.known = True
             return hand.first
-        if any(unlike.values()):
-            return self._trip(watcher, optimizer, posts, unlike)
+        if any(
+            unlike.values()
+        ):  # where nothing was reduced, the program may have gone over to steps of its own for every rank
+            return self._trip(watcher, optimizer, posts, unlike) if all(post["reduced"] for post in posts) else None
         self._agreed(posts)
         return None
 
@@ -230,13 +277,13 @@ class Replicas:
         if kind == "gradients" and unlike["parameters"] and (number, "parameters") not in self._equal:
             kind = "parameters"  # they were never equal: nothing else could be
         keys = unlike[kind]
-        what = replicated(optimizer, self.parallel)
-        tensors = {} if what is None else {**what.parameters, **what.buffers}
+        held = self._held.get(number)
+        tensors: dict[str, torch.Tensor] = {} if held is None else dict(held)
         names = Names(watcher.recorder.roots, [optimizer])
 
         def called(key: str) -> str:
-            by_hand = what is None or what.mode == "hand"
-            return (names.of(tensors[key]) if by_hand and key in tensors else None) or key
+            tensor = tensors.get(key) if posts[0]["mode"] == "hand" else None
+            return (None if tensor is None else names.of(tensor)) or key
 
         apart: dict[str, Any] = {
             "kind": kind, "names": [called(key) for key in keys], "count": len(keys), "of": len(posts[0][kind]),
@@ -304,8 +351,10 @@ def replicated(optimizer: Any, parallel: Parallel) -> Replicated | None:
         found.parameters.update({f"{prefix}{n}": p for n, p in names.items()})
         if getattr(model, "broadcast_buffers", False):
             ignored = getattr(model, "parameters_to_ignore", ())
-            whole = ((n, b) for n, b in model.module.named_buffers() if n not in ignored and is_whole(b))
-            found.buffers.update({f"{prefix}{n}": b for n, b in whole})
+            # A module in training may write its own before the next broadcast, in a call that nobody sees change them.
+            for path, module in model.module.named_modules():
+                own = () if module.training else module.named_buffers(path, recurse=False)
+                found.buffers.update({f"{prefix}{n}": b for n, b in own if n not in ignored and is_whole(b)})
     if found is not None:
         return found
     if not mine.isdisjoint(id(p) for model in models for p in model.parameters()):

@@ -19,7 +19,9 @@ PARTS = PROGRAMS / "experiments"
 KEPT = PROGRAMS / "modes" / "put_back_experiments.py"
 
 
-def experimented(folder: Path, program: Path | str, *args: object, budget: float = 240, on_trip: str = "stop") -> Result:
+def experimented(
+    folder: Path, program: Path | str, *args: object, budget: float = 240, on_trip: str = "stop"
+) -> Result:
     """The program inside `nanscope.watch`, which proves no fixes, so that what is seen is the experiments' doing."""
     path = placed(folder, program)
 

@@ -85,14 +85,6 @@ def dropped(args: Any, grad: torch.Tensor) -> list[Gap]:
     return [*compared(FLASH, args, {}, made), *compared(FLASH_BACKWARD, behind, {}, FLASH_BACKWARD(*behind))]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def test_no_kernel_of_torch_is_accused_in_random_calls() -> None:
     draws, elements, worst = Draws(0), 0, 0.0
     for _ in range(DRAWS):

@@ -80,7 +80,7 @@ def watcher_of(command: Any) -> Any:
             on_trip=command.on_trip,
             out=command.out if place is None else job.folder(command.out, os.path.join("nanscope-runs", fresh(script))),
             diagnose_first=command.diagnose_first,
-            check=command.check,
+            check=command.check or "none",  # `checkpoint` compares for itself
             budget=command.budget,
             lang=command.lang,
             again=again,

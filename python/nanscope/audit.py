@@ -7,6 +7,7 @@ attention are in `attention/audit.py`.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import sys
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 YOUNG_STEPS = 64  # an optimizer that steps for the first time later than that is compared by a replay alone
 
 
-class Audit:
+class Audit(abc.ABC):
     """`every`: steps from one comparison to the next, 0 for one only, `None` for none. Each optimizer has its own."""
 
     where: str  # of the trip
@@ -84,9 +85,9 @@ class Audit:
         watcher.run_folder.note(f"step {step}: {self.what} not compared: {reason}")
         return None
 
+    @abc.abstractmethod
     def _compared(self, trip: Trip) -> bool:
-        """Whether something differs; then `trip.ledger` says how."""
-        raise NotImplementedError
+        """Whether something differs; then `trip.ledger` says how. Raises `Unplayable` where the step cannot be run again."""
 
 
 class Recomputation(Audit):

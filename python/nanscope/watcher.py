@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from nanscope import _core, kept, signals
+from nanscope import _core, ending, kept, signals
 from nanscope.again.errand import Errand
 from nanscope.again.process import Again
 from nanscope.attention.audit import Kernels
@@ -33,17 +33,17 @@ from nanscope.capture import (
     swaps,
 )
 from nanscope.capture.event import Event, Tape
-from nanscope.capture.recorder import Recorder, storage_id
+from nanscope.capture.recorder import Recorder
 from nanscope.course import MAYBE_MEANT, Course
+from nanscope.distributed import early
 from nanscope.distributed.children import Children
-from nanscope.distributed.deserted import deserted, desertion
-from nanscope.distributed.peers import Peers, stopped
+from nanscope.distributed.deserted import deserted, let_down
+from nanscope.distributed.peers import Peers
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
 from nanscope.repeat import Repetition
 from nanscope.replay import comm
-from nanscope.replay.names import Names
 from nanscope.replay.places import place as make_place
 from nanscope.stop import Stop
 from nanscope.trip import Trip
@@ -51,7 +51,6 @@ from nanscope.trip import Trip
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
 SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
-LATE_SECONDS = 0.05  # for a collective that the program may have waited for in a way of its own
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -300,7 +299,7 @@ class Watcher:
         for audit in self.others:
             trip = trip or audit(optimizer)
         if trip is None and self.collectives.works:
-            trip = self._unfinished(optimizer)
+            trip = early.unfinished(self, optimizer)
         if trip is None and self.peers is not None:
             trip = self.replicas(self, optimizer, gradients.norm)
         if trip is not None:
@@ -324,29 +323,6 @@ class Watcher:
             recorder.tell(recorder.event("step", optimizer), (), {})
         self.calm.spent(time.perf_counter_ns() - start)
         return False
-
-    def _unfinished(self, optimizer: Any) -> Trip | None:
-        """The optimizer is about to read gradients whose collective is not over."""
-        owners = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        end = time.monotonic() + LATE_SECONDS
-        while True:
-            first = {key: s for s in reversed(self.collectives.unfinished()) for key in s.storages}
-            late = [p for p in owners if storage_id(p.grad) in first]
-            if not late:
-                return None
-            if time.monotonic() > end:
-                break
-            time.sleep(LATE_SECONDS / 50)
-        names = Names(self.recorder.roots, [optimizer])
-        trip = Trip(
-            self.clock.step_of(optimizer), "rank", "finite", self._keep_tape(), None, None, self.calm.loss, optimizer
-        )
-        trip.apart = {
-            "kind": "unfinished", "op": f"{first[storage_id(late[0].grad)].op}.default", "count": len(late), "of": len(owners),
-            "names": [names.of(p) or "a parameter" for p in late],
-        }  # fmt: skip
-        trip.place = first[storage_id(late[0].grad)].place
-        return trip
 
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
@@ -693,11 +669,11 @@ class Watcher:
         try:
             if self.peers is not None:
                 self.run_folder.deserted = deserted(error, self.run_folder.info["cwd"])
-            self.let_down = how != "stopped" and error is not None and self._is_let_down(error)
+            self.let_down = how != "stopped" and error is not None and let_down(self, error)
             if self.let_down:
                 how = "stopped"
             elif how != "stopped" and not self._trips and os.getpid() == self._pid:
-                self._confirm_open(error)
+                ending.confirm_open(self, error)
         except Stop:
             how = "stopped"
         finally:
@@ -728,16 +704,6 @@ class Watcher:
         """Whether something was found."""
         return self._trips > 0
 
-    def _is_let_down(self, error: BaseException) -> bool:
-        """Whether `error` comes from the stop of another rank: it did not come to a collective, or this rank was told to end."""
-        if self.peers is None or self._trips or self.on_trip not in ("stop", "heal"):
-            return False
-        if self.errand is not None and stopped(self.run_folder.shared):  # a rank that has done its errand leaves
-            return True
-        if isinstance(error, Exception):
-            return desertion(error) is not None and bool(self.peers.others_tripped())
-        return bool(self.peers.others_stopped())
-
     def tell_all(self) -> None:
         """The report is that of all processes from now on."""
         merged = self.run_folder.merged()
@@ -765,59 +731,6 @@ class Watcher:
         job = Job(folder.place, folder.path, folder.info["cwd"], folder.started)
         if prove(job, self.report, self.again, self.budget):
             self.tell_all()
-
-    def _confirm_open(self, error: BaseException | None) -> None:
-        recorder = self.recorder
-        popped = recorder.enter()
-        try:
-            trip = self.pending or self.handled
-            if trip is None and recorder.backward_done:
-                owners = [p for p in self._parameters() if p.grad is not None]
-                bad = signals.first_bad([g for p in owners if (g := p.grad) is not None])
-                if bad is not None and not self._scaler_active():
-                    owner = next(p for p in owners if p.grad is bad)
-                    trip = self._trip("gradient", None, bad, owner)
-            if trip is None and not recorder.backward_done:
-                trip = self._unused_loss()
-            if trip is None and error is not None:
-                trip = self.audit.refused_by_torch(error)
-            if trip is None and error is not None and isinstance(error, Exception) and recorder.tape.events:
-                trip = Trip(self.clock.now(), "output", "nan", self._keep_tape(), None, None, self.calm.loss)
-                trip.roots = list(recorder.roots)
-                from nanscope.diagnosis import failing
-
-                if not failing(self, trip):
-                    trip = None
-            if trip is None and self.peers is not None:
-                trip = self.replicas.last(self)
-            if trip is not None:
-                self.confirm(trip)
-        finally:
-            recorder.leave(popped)
-
-    def _unused_loss(self) -> Trip | None:
-        """The program ended (on purpose, perhaps) before it called backward on a loss: was that loss finite?"""
-        events = self.recorder.tape.events
-        last = next((e for e in reversed(events) if e.scalar), None)
-        if last is None:
-            return None
-        for tensor in self.recorder.living(last):
-            value = signals.scalar(tensor)
-            if value is None or math.isfinite(value):
-                return None
-        trip = Trip(self.clock.now(), "loss", "nan", self._keep_tape())
-        trip.roots = list(self.recorder.roots)
-        from nanscope.diagnosis import last_value
-
-        value = last_value(self, trip, last)
-        if value is None or math.isfinite(value):
-            return None
-        trip.loss, trip.kind = value, "nan" if math.isnan(value) else "inf"
-        trip.event = last
-        return trip
-
-    def _scaler_active(self) -> bool:
-        return self.scaler is not None
 
     def _parameters(self) -> list[Tensor]:
         found: dict[int, Tensor] = {}

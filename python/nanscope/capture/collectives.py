@@ -50,7 +50,7 @@ class Started:
             return True
         try:
             return bool(self.work.get_future().done())
-        except (RuntimeError, NotImplementedError):  # a backend without futures
+        except RuntimeError:  # a backend without futures
             return False
 
 

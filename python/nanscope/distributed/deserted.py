@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nanscope.capture.lines import is_user
+from nanscope.distributed.peers import stopped
 from nanscope.replay.places import place
+
+if TYPE_CHECKING:
+    from nanscope.watcher import Watcher
 
 # What gloo says, which raises plain RuntimeErrors; every other backend and the store have errors of their own.
 _GLOO = ("gloo/transport", "Connection closed by peer", "Connection reset by peer")
@@ -48,3 +52,15 @@ def _line(error: BaseException, base: str) -> dict[str, Any] | None:
             found = place(code, traceback.tb_lasti, traceback.tb_lineno, base)
         traceback = traceback.tb_next
     return found
+
+
+def let_down(watcher: Watcher, error: BaseException) -> bool:
+    """Whether `error` comes from the stop of another rank: it did not come to a collective, or this rank was told to end."""
+    peers = watcher.peers
+    if peers is None or watcher.tripped or watcher.on_trip not in ("stop", "heal"):
+        return False
+    if watcher.errand is not None and stopped(watcher.run_folder.shared):  # a rank that has done its errand leaves
+        return True
+    if isinstance(error, Exception):
+        return desertion(error) is not None and bool(peers.others_tripped())
+    return bool(peers.others_stopped())

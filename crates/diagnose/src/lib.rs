@@ -14,6 +14,7 @@ pub mod experiments;
 mod locate;
 mod meant;
 pub mod monitor;
+mod origin;
 mod outcomes;
 mod ranks;
 mod report;

@@ -2,8 +2,8 @@
 
 use nanscope_lang::Lang;
 use nanscope_trace::schema::{
-    AlarmKind, ApartKind, ApartReason, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase,
-    REPORT_SCHEMA, Replay, Report, RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
+    AlarmKind, Arg, Attention, Cause, Confidence, End, Ledger, Operand, Origin, Phase, REPORT_SCHEMA, Replay, Report,
+    RunInfo, RunSummary, StepRecord, Trip, Verdict, Where,
 };
 
 use crate::case::Case;
@@ -11,8 +11,7 @@ use crate::course::{self, Course};
 use crate::experiments::loss_scale_fix;
 use crate::locate::{Birth, locate};
 use crate::meant::is_bad;
-use crate::rules::{kernel_mismatch, recompute_mismatch};
-use crate::{apart, attention, chain, digits, rules, text};
+use crate::{apart, attention, chain, digits, origin, rules, text};
 
 /// The report of a run that tripped; its texts are in `lang`.
 pub fn report(
@@ -56,12 +55,7 @@ pub fn report(
         report.chain = chain::links(case);
         report.digits = digits::curve(case);
     } else {
-        report.origin = over_steps_origin(trip)
-            .or_else(|| mismatch_origin(ledger, trip))
-            .or_else(|| kernel_origin(ledger, trip))
-            .or_else(|| repeat_origin(ledger, trip))
-            .or_else(|| apart_origin(trip))
-            .or_else(|| single_origin(ledger, trip));
+        report.origin = origin::without_bad_value(ledger, trip);
     }
     let at_origin = case.as_ref().and_then(|case| attention::of(ledger, case.entry()));
     let told = |call: &&Attention| call.worst().is_some() || at_origin.is_some_and(|other| std::ptr::eq(other, *call));
@@ -72,182 +66,6 @@ pub fn report(
     let cause = report.causes.first().map(|cause| cause.id.as_str());
     report.fixes.extend(loss_scale_fix(ledger, cause, lang));
     report
-}
-
-/// Where an alarm points: the part of the step that is at fault, and the line that is known. No value is bad there.
-fn over_steps_origin(trip: &Trip) -> Option<Origin> {
-    let alarm = trip.alarm.as_ref()?;
-    Some(Origin {
-        entry: None,
-        phase: match alarm.kind {
-            AlarmKind::SilentZero | AlarmKind::LossScaleCollapse => Phase::Backward,
-            AlarmKind::DeadUnits => Phase::Forward,
-            AlarmKind::Divergence | AlarmKind::PileUp | AlarmKind::ZeroRate => Phase::Optimizer,
-        },
-        rank: trip.rank,
-        step: alarm.step,
-        op: None,
-        node: None,
-        place: trip.place.clone(),
-        module: None,
-        dtype: None,
-        device: None,
-        kind: "finite".to_owned(),
-        bad: 0,
-        of: 0,
-        first_index: None,
-        tensor: alarm.names.first().cloned(),
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
-}
-
-/// The first operator whose recomputation gave something else. Every value may be finite there.
-fn mismatch_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
-    let parity = ledger.parity.as_ref().filter(|_| trip.where_ == Where::Recompute)?;
-    let first = parity.first.as_ref()?;
-    let overwriter = first.altered.iter().find_map(|input| input.writer.clone()).filter(|_| first.unpacked);
-    Some(Origin {
-        entry: None,
-        phase: if first.unpacked { Phase::Backward } else { Phase::Recompute },
-        rank: trip.rank,
-        step: trip.step,
-        op: overwriter.or_else(|| Some(first.op.clone()).filter(|op| !op.is_empty())),
-        node: first.node.clone(),
-        place: recompute_mismatch::place(parity).cloned(),
-        module: first.module.clone(),
-        dtype: Some(first.now.dtype.clone()),
-        device: Some(first.now.device.clone()),
-        kind: "finite".to_owned(),
-        bad: first.differ,
-        of: first.of,
-        first_index: first.first_index.clone(),
-        tensor: None,
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
-}
-
-/// The first kernel of attention that gave something else than its formula. Every value may be finite there.
-fn kernel_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
-    let (call, gap) = kernel_mismatch::first(&ledger.attention).filter(|_| trip.where_ == Where::Kernel)?;
-    let index = gap.entry.unwrap_or(call.entry);
-    let entry = ledger.entries.get(index);
-    Some(Origin {
-        entry: Some(index),
-        phase: entry.map_or(Phase::Forward, |entry| entry.phase),
-        rank: trip.rank,
-        step: trip.step,
-        op: Some(entry.map_or_else(|| call.op.clone(), |entry| entry.op.clone())),
-        node: entry.and_then(|entry| entry.node.clone()),
-        place: call.place.clone(),
-        module: call.module.clone(),
-        dtype: Some(gap.dtype.clone()),
-        device: entry.and_then(|entry| Some(entry.outputs.first()?.device.clone())),
-        kind: "finite".to_owned(),
-        bad: gap.differ,
-        of: gap.of,
-        first_index: gap.index.clone(),
-        tensor: Some(gap.name.clone()),
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
-}
-
-/// The first operator that gave something else when the step was run once more.
-fn repeat_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
-    let repeat = ledger.repeat.as_ref().filter(|_| trip.where_ == Where::Repeat)?;
-    let first = repeat.first.as_ref()?;
-    Some(Origin {
-        entry: first.entry,
-        phase: repeat.phase?,
-        rank: trip.rank,
-        step: trip.step,
-        op: Some(first.op.clone()),
-        node: first.node.clone(),
-        place: first.place.clone(),
-        module: first.module.clone(),
-        dtype: Some(first.now.dtype.clone()),
-        device: Some(first.now.device.clone()),
-        kind: "finite".to_owned(),
-        bad: first.differ,
-        of: first.of,
-        first_index: first.first_index.clone(),
-        tensor: None,
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
-}
-
-/// The element that changed with nobody writing it.
-fn single_origin(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
-    let single = ledger.single.as_ref()?;
-    Some(Origin {
-        phase: Phase::Backward,
-        rank: trip.rank,
-        step: trip.step,
-        kind: trip.kind.clone(),
-        dtype: Some(single.dtype.clone()),
-        bad: 1,
-        of: single.of,
-        first_index: Some(single.index.clone()),
-        tensor: trip.name.clone(),
-        op: None,
-        entry: None,
-        node: None,
-        place: None,
-        module: None,
-        device: None,
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
-}
-
-/// Where ranks came to disagree.
-fn apart_origin(trip: &Trip) -> Option<Origin> {
-    let apart = trip.apart.as_ref()?;
-    Some(Origin {
-        phase: match apart.kind {
-            ApartKind::Unfinished | ApartKind::Ended => Phase::Comm,
-            ApartKind::Skipped => Phase::Optimizer,
-            ApartKind::Parameters | ApartKind::Gradients | ApartKind::Buffers => match apart::reason(apart) {
-                _ if apart::corrupted(apart).is_some() && apart.kind != ApartKind::Gradients => Phase::Param,
-                Some(ApartReason::Scaled) => Phase::Clip,
-                Some(ApartReason::NoSync | ApartReason::Bypassed | ApartReason::NotReduced) => Phase::Comm,
-                Some(ApartReason::Begun) => Phase::Param,
-                _ if apart.kind == ApartKind::Gradients => Phase::Comm,
-                _ => Phase::Optimizer,
-            },
-        },
-        rank: trip.rank,
-        step: trip.step,
-        op: Some(apart.op.clone()).filter(|op| !op.is_empty()),
-        entry: None,
-        node: None,
-        place: trip.place.clone(),
-        module: None,
-        dtype: None,
-        device: None,
-        kind: "finite".to_owned(),
-        bad: apart.count,
-        of: apart.of,
-        first_index: None,
-        tensor: apart.names.first().cloned(),
-        inputs: vec![],
-        outputs: vec![],
-        reference: None,
-        drift: None,
-    })
 }
 
 /// What a trip means for the run.

@@ -142,3 +142,20 @@ for step in range(4):
 """
     ran = watched(tmp_path, code)
     assert (ran.status, ran.found["verdict"]) == (1, "mismatch"), ran.err
+
+
+def test_gradients_of_another_optimizer_may_be_thrown_away_before_the_step(tmp_path: Path) -> None:
+    code = f"""{COUNTED}{NET}
+block, other = nn.Linear(4, 4), nn.Linear(4, 4)
+opt, second = torch.optim.SGD(block.parameters(), lr=0.1), torch.optim.SGD(other.parameters(), lr=0.1)
+def run(x):
+    return nn.functional.dropout(torch.tanh(block(x)), 0.5)
+for step in range(6):
+    loss = checkpoint(run, torch.randn(8, 4), use_reentrant=False, preserve_rng_state=step != 3).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    second.zero_grad()
+    opt.step()
+"""
+    ran = watched(tmp_path, code, options=("--check", "recompute=3"))
+    assert (ran.found["verdict"], ran.found["trip"]["step"]) == ("mismatch", 3), ran.err

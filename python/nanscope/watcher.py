@@ -259,9 +259,9 @@ class Watcher:
     def zeroed(self) -> None:
         """Gradients are thrown away without a step: the program has handled this attempt itself."""
         recorder = self.recorder
-        self.audit.forget()
         if self.pending is None and recorder.backwards <= ATTEMPTS_MAX:
             return
+        self.audit.forget()
         tape = recorder.cut()
         if self.pending is not None:
             self.pending.tape = tape

@@ -22,6 +22,7 @@ FLASH_BACKWARD = aten._scaled_dot_product_flash_attention_backward.default
 MATH = aten._scaled_dot_product_attention_math.default
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 DRAWS = 2000
+pytestmark = pytest.mark.apart
 
 
 class Draws:

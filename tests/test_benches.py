@@ -1,8 +1,6 @@
 """The benchmark: its trainings are the same to the bit when watched, its parts run, its page keeps what people wrote."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,32 +11,17 @@ from benches.__main__ import PAGE, PARTS
 from benches.models import MODELS, build
 from benches.peers import MODES
 from benches.render import SECTION, rendered
-from tests.launch import forked
-
-
-def apart(folder: Path, action: Callable[[], None]) -> None:
-    """Runs `action` in a forked child: a process that has trained has threads, and its own children would lack them."""
-
-    def run() -> int:
-        action()
-        return 0
-
-    ran = forked(folder, run)
-    assert ran.status == 0, ran.err
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_watched_training_is_the_same_to_the_bit(name: str, tmp_path: Path) -> None:
+def test_watched_training_is_the_same_to_the_bit(name: str) -> None:
     if name == "llama":
         pytest.importorskip("transformers")
-
-    def same() -> None:
-        digests = identity.compared(name, steps=3, small=True)
-        assert digests["plain"] == digests["nanscope"]
-
-    apart(tmp_path, same)
+    digests = identity.compared(name, steps=3, small=True)
+    assert digests["plain"] == digests["nanscope"]
 
 
+@pytest.mark.apart
 def test_a_digest_sees_one_bit() -> None:
     random.seed(0)
     training = build("mlp", small=True)
@@ -50,25 +33,19 @@ def test_a_digest_sees_one_bit() -> None:
     assert identity.digest(training, []) != before
 
 
-def test_every_mode_is_measured_or_says_why_not(tmp_path: Path) -> None:
-    def measured() -> None:
-        found = table.run(["mlp"], quick=True)["mlp"]
-        assert found["modes"].keys() == MODES.keys() - {"plain"}
-        for name in ("nanscope", "anomaly", "dispatch"):
-            assert found["modes"][name]["ratio"] > 0
-        for name, one in found["modes"].items():
-            assert "ratio" in one or one["reason"], name
-
-    apart(tmp_path, measured)
+def test_every_mode_is_measured_or_says_why_not() -> None:
+    found = table.run(["mlp"], quick=True)["mlp"]
+    assert found["modes"].keys() == MODES.keys() - {"plain"}
+    for name in ("nanscope", "anomaly", "dispatch"):
+        assert found["modes"][name]["ratio"] > 0
+    for name, one in found["modes"].items():
+        assert "ratio" in one or one["reason"], name
 
 
-def test_a_planted_value_is_located(tmp_path: Path) -> None:
-    def located() -> None:
-        found = trip.run(["mlp"], quick=True)["mlp"]
-        assert found["right"]
-        assert 0 < found["located_s"] <= found["reported_s"]
-
-    apart(tmp_path, located)
+def test_a_planted_value_is_located() -> None:
+    found = trip.run(["mlp"], quick=True)["mlp"]
+    assert found["right"]
+    assert 0 < found["located_s"] <= found["reported_s"]
 
 
 WATCH = {"ratio": 1.05, "quartiles": [1.04, 1.06], "rounds": 9, "extra_us": 150.0}

@@ -1,7 +1,11 @@
 """torch is imported once, before any test forks; the process that forks never trains."""
 
+import contextlib
+import multiprocessing
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +15,16 @@ from tests.corpus_board.warm import warm
 from tests.launch import forked
 
 TASKS = Path("/proc/self/task")
+THREAD_SECONDS = 2.0
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> None:
     warm()
+    child = os.fork()  # the threads that OpenBLAS starts when NumPy is imported end with the first fork
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,8 +52,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
+def _as_new() -> Iterator[None]:
+    """A test leaves the process as children need it: one thread, and no start method chosen. The kernel removes a thread some time
+    after it has told whoever joins it."""
     yield
     if sys.platform == "linux":
-        names = [(TASKS / task / "comm").read_text().strip() for task in os.listdir(TASKS)]
-        assert len(names) == 1, f"threads {names} in the process that forks: mark the test `apart`"
+        until = time.monotonic() + THREAD_SECONDS
+        while len(names := threads()) > 1 and time.monotonic() < until:
+            time.sleep(0.001)
+        python = [thread.name for thread in threading.enumerate()]
+        assert len(names) == 1, f"threads {names} (Python's: {python}) in the process that forks: mark the test `apart`"
+    method = multiprocessing.get_start_method(allow_none=True)
+    assert method is None, f"the start method is {method} in the process that forks: mark the test `apart`"
+
+
+def threads() -> list[str]:
+    names = []
+    for task in os.listdir(TASKS):
+        with contextlib.suppress(OSError):  # ended since
+            names.append((TASKS / task / "comm").read_text().strip())
+    return names

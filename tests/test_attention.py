@@ -30,6 +30,7 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)  # what kernels drop
 
     def of(self, *choices: Any) -> Any:
         return choices[int(torch.randint(len(choices), (), generator=self.generator))]
@@ -137,7 +138,7 @@ def test_every_planted_fault_is_found(fault: str, dtype: torch.dtype) -> None:
 def test_the_same_kernel_without_a_fault_is_right() -> None:
     draws = Draws(3)
     with installed(None):
-        for _ in range(100):
+        for _ in range(400):
             args, kwargs = draws.call()
             if args[0].shape[1] != args[1].shape[1] or args[0].dtype is torch.float64:
                 continue

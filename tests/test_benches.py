@@ -13,6 +13,7 @@ from benches.peers import MODES
 from benches.render import SECTION, rendered
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize("name", MODELS)
 def test_watched_training_is_the_same_to_the_bit(name: str) -> None:
     if name == "llama":
@@ -33,6 +34,7 @@ def test_a_digest_sees_one_bit() -> None:
     assert identity.digest(training, []) != before
 
 
+@pytest.mark.apart
 def test_every_mode_is_measured_or_says_why_not() -> None:
     found = table.run(["mlp"], quick=True)["mlp"]
     assert found["modes"].keys() == MODES.keys() - {"plain"}
@@ -42,6 +44,7 @@ def test_every_mode_is_measured_or_says_why_not() -> None:
         assert "ratio" in one or one["reason"], name
 
 
+@pytest.mark.apart
 def test_a_planted_value_is_located() -> None:
     found = trip.run(["mlp"], quick=True)["mlp"]
     assert found["right"]

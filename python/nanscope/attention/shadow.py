@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -236,7 +236,7 @@ class Shadow:
         """The kernel's output, weighted by the formula's: sum_i o_i o'_i = sum_ij (m_ij / (1 - p)) p_ij (v_j o_i), of which every
         term is independent of the others."""
         terms = f.p * (f.out @ inputs.value.mT)
-        self._mean("out", out, f.out, ahead.out, terms)
+        self._mean("out", out, f.out, ahead.out, lambda weight: weight * terms)
 
     def _dropped_backward(
         self, inputs: Inputs, f: Forward, back: Backward, behind: BackwardBound, b: int, first: int, last: int
@@ -249,32 +249,42 @@ class Shadow:
 
         if "grad_value" in self.given:
             terms = f.p * (back.grad_out @ back.value.mT)
-            self._mean("grad_value", kv("grad_value"), back.value, behind.value, terms)
+            self._mean("grad_value", kv("grad_value"), back.value, behind.value, lambda weight: weight * terms)
+
+        def through_scores(along: Tensor) -> Tensor:
+            """An element of the mask is in D of its whole row: weights of keys do not factor out."""
+            return f.p * back.grad_p * (along - (f.p * along).sum(-1, keepdim=True))
+
         if "grad_query" in self.given:
-            along = inputs.scale * (back.query @ inputs.key.mT)
-            terms = f.p * back.grad_p * (along - (f.p * along).sum(-1, keepdim=True))
+            given = self._grouped(self.given["grad_query"], b, first, last)
+            along_query = inputs.scale * (back.query @ inputs.key.mT)
             self._mean(
-                "grad_query", self._grouped(self.given["grad_query"], b, first, last), back.query, behind.query, terms
+                "grad_query", given, back.query, behind.query, lambda weight: through_scores(weight * along_query)
             )
         if "grad_key" in self.given:
-            along = inputs.scale * (inputs.query @ back.key.mT)
-            terms = f.p * back.grad_p * (along - (f.p * along).sum(-1, keepdim=True))
-            self._mean("grad_key", kv("grad_key"), back.key, behind.key, terms)
+            along_key = inputs.scale * (inputs.query @ back.key.mT)
+            self._mean(
+                "grad_key", kv("grad_key"), back.key, behind.key, lambda weight: through_scores(weight * along_key)
+            )
 
-    def _mean(self, name: str, given: Tensor, reference: Tensor, allowed: Tensor, terms: Tensor) -> None:
+    def _mean(
+        self, name: str, given: Tensor, reference: Tensor, allowed: Tensor, terms: Callable[[Tensor], Tensor]
+    ) -> None:
         """Adds up rows of a result [N, G, L, D] or [N, 1, S, D], each with the weight that makes an error of all of them show best:
-        what is expected of it over its variance. `terms` [N, G, L, S] are what it is a sum of in the mean."""
+        what is expected of it over its variance. `terms` gives what the sum is of in the mean, [N, G, L, S], an element of the
+        mask each, for weights of queries [N, G, L, 1] or of keys [N, 1, 1, S]."""
         rate = self.call.dropout
         by_key = name in ("grad_key", "grad_value")
         size = reference.square().sum(-1)
-        squares = terms.square().sum((1, 2)).unsqueeze(1) if by_key else terms.square().sum(-1)
+        alone = terms(torch.ones((), dtype=torch.float64, device=reference.device)).square()
+        squares = alone.sum((1, 2)).unsqueeze(1) if by_key else alone.sum(-1)
         weight = torch.where(squares > 0, size / squares.clamp(min=1e-300), 0.0)
-        largest = terms.abs() * (weight.unsqueeze(-2) if by_key else weight.unsqueeze(-1))
+        weighted = terms(weight.unsqueeze(-2 if by_key else -1))
         # What rounding may add: every error is that of a probability, of which 1 / (1 - p) is left at most.
         rounding = (weight * (reference.abs() * allowed).sum(-1)).sum() * 2 / (1 - rate)
         found = [
             float((weight * (reference * given).sum(-1)).sum()), float((weight * size).sum()), float(rounding),
-            float((weight.square() * squares).sum()) * rate / (1 - rate), float(largest.max()) / (1 - rate),
+            float(weighted.square().sum()) * rate / (1 - rate), float(weighted.abs().max()) / (1 - rate),
             float(given.numel()),
         ]  # fmt: skip
         sums = self._sums.setdefault(name, [0.0] * 6)

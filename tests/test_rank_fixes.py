@@ -19,10 +19,33 @@ LAUNCHED = textwrap.dedent(DDP) + "main(int(os.environ['RANK']), os.environ['MAS
 def proved(ran: Result) -> None:
     """The first fix of a job whose rank 1 takes the logarithm of a negative number in step 2."""
     fix = ran.found["fixes"][0]
-    assert (fix["id"], fix["safety"]) == ("floor-argument", "safe"), ran.found["fixes"] + ran.found["warnings"]
+    assert (fix["id"], fix["safety"]) == ("floor-argument", "safe"), ran.found
     proof = fix["proof"]
     assert (proof["proved"], proof["steps"], proof["healthy_losses"], proof["compared"]) == (True, 4, "identical", 2)
     assert "+        loss = net(x.clamp(min=" in fix["diff"]
+
+
+def started_by_another(folder: Path, program: str, *options: str) -> Result:
+    """Two ranks in the environment that a launcher gives them."""
+    path = placed(folder, program)
+
+    def action() -> int:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            os.environ.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]))
+        pids = []
+        for rank in range(2):
+            pids.append(os.fork())
+            if pids[-1] == 0:
+                os.environ["RANK"] = str(rank)
+                status = 70
+                try:
+                    status = command("run", "--out", "run", *options, path)
+                finally:
+                    os._exit(status)
+        return sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+
+    return forked(folder, action)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -46,21 +69,7 @@ def test_ranks_that_nanscope_launches_run_the_edited_program(tmp_path: Path) -> 
 
 
 def test_a_job_of_another_launcher_is_offered_fixes_that_can_be_proved_later(tmp_path: Path) -> None:
-    path = placed(tmp_path, LAUNCHED)
-
-    def action() -> int:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            os.environ.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]))
-        pids = []
-        for rank in range(2):
-            pids.append(os.fork())
-            if pids[-1] == 0:
-                os.environ["RANK"] = str(rank)
-                os._exit(command("run", "--out", "run", path))
-        return sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
-
-    ran = forked(tmp_path, action)
+    ran = started_by_another(tmp_path, LAUNCHED)
     fix = ran.found["fixes"][0]
     assert "clamp" in fix["diff"] and "proof" not in fix
     assert "not proved" in fix["note"] and "nanscope fix run N --prove" in fix["note"]

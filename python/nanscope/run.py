@@ -73,15 +73,20 @@ def watcher_of(command: Any) -> Any:
         "states": states(),
     }
     again = None if place is not None else Again(spec, keep())
+    out = command.out if place is None else job.folder(command.out, os.path.join("nanscope-runs", fresh(script)))
+    whole, budget = None, command.budget
+    if place is not None and command.on_trip == "heal":
+        whole, budget = job.whole(spec, out, budget), 0.0  # nothing is tried by one rank alone
     try:
         return Watcher(
             script=script,
             argv=command.args,
             on_trip=command.on_trip,
-            out=command.out if place is None else job.folder(command.out, os.path.join("nanscope-runs", fresh(script))),
+            out=out,
             diagnose_first=command.diagnose_first,
             check=command.check or "none",  # `checkpoint` compares for itself
-            budget=command.budget,
+            budget=budget,
+            whole=whole,
             lang=command.lang,
             again=again,
             module=command.module is not None,
@@ -147,7 +152,7 @@ def watched(program: Program, watcher: Any, command: Any, json_path: str | None)
             # torch's launcher takes a failed rank for an error of its own to show.
             return 1 if ended and not os.environ.get(job.LAUNCHED) else status
         watcher.tell_all()
-        if watcher.report is not None and watcher.budget > 0:
+        if watcher.report is not None and command.budget > 0:
             from nanscope.fixes.job import Job, offer
 
             folder = watcher.run_folder

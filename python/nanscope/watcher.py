@@ -38,6 +38,7 @@ from nanscope.course import MAYBE_MEANT, Course
 from nanscope.distributed import early
 from nanscope.distributed.children import Children
 from nanscope.distributed.deserted import deserted, let_down
+from nanscope.distributed.healing import Whole
 from nanscope.distributed.peers import Peers
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
@@ -73,6 +74,7 @@ class Watcher:
         budget: float = 0.0,
         part: tuple[int, int, str] | None = None,
         module: bool = False,
+        whole: Whole | None = None,
     ) -> None:
         self.budget = self.budget_left = budget  # seconds for what is tried after a trip
         self.diagnosed: Diagnosed | None = None  # the first trip that was
@@ -96,9 +98,11 @@ class Watcher:
         self.stopped = False
         self.peers: Peers | None = None  # the other ranks of the job
         self.let_down = False  # ended because another rank has tripped
-        # A fix is made in the running program by one process only.
-        alike = {"on_trip": "stop" if on_trip == "heal" else on_trip, "diagnose_first": diagnose_first, "check": check}
-        self.children = Children(self.folder, script, argv, {**alike, "lang": self.run_folder.lang}, errand)
+        self.whole = whole  # how this rank runs the whole job again, where fixes are made while it waits
+        alike = {"on_trip": on_trip, "diagnose_first": diagnose_first, "check": check, "lang": self.run_folder.lang}
+        if on_trip == "heal" and again is not None:
+            alike["whole"] = Whole(again.spec, self.run_folder.place, self.folder, budget)
+        self.children = Children(self.folder, script, argv, alike, errand)
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()
         self.parallel = parallel.Parallel()
@@ -628,7 +632,7 @@ class Watcher:
             self.undiagnosed += 1
             if self.peers is not None and not alike and self.on_trip == "skip" and trip.apart is None:
                 alike = self.peers.meet(trip.step, [], self._step_seconds()).all
-        if self.on_trip == "stop" or (self.on_trip == "heal" and not self._heal()):
+        if self.on_trip == "stop" or (self.on_trip == "heal" and not (alike and self._heal())):
             self.stopped = True
             raise Stop
         if self.on_trip == "skip" and not alike:
@@ -643,12 +647,13 @@ class Watcher:
 
     def _heal(self) -> bool:
         """Makes the best proved fix in memory; the run ends where there is none."""
+        from nanscope.distributed import healing
         from nanscope.fixes.heal import heal
 
         self.diagnosing = True
         popped = self.recorder.enter()
         try:
-            return heal(self)
+            return heal(self) if self.peers is None else healing.heal(self)
         finally:
             self.recorder.leave(popped)
             self.diagnosing = False

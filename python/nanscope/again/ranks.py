@@ -25,6 +25,8 @@ def start(world: int, shared: str, rank: Callable[[int], int]) -> None:
         if pid == 0:
             status = 70
             try:
+                for name in [name for name in os.environ if name.startswith("TORCHELASTIC_")]:
+                    del os.environ[name]  # of the job that this one is run again for
                 os.environ.update(environment(number, world, port))
                 status = rank(number)
             finally:

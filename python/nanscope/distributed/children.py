@@ -107,7 +107,7 @@ class Children:
         frozen, and cannot hear that it is to end."""
         while not self._over.wait(POLL_SECONDS):
             _signal([pid for pid in self._alive() if cannot_hear(pid)], signal.SIGCONT)
-            if self._on_trip != "stop" or not self.folders or not stopped(self.folders[-1]):
+            if self._on_trip not in ("stop", "heal") or not self.folders or not stopped(self.folders[-1]):
                 continue
             if self._over.wait(ERRAND_GRACE_SECONDS if self._errand is not None else GRACE_SECONDS):
                 return

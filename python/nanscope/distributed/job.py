@@ -9,6 +9,7 @@ import subprocess
 import time
 from typing import Any
 
+from nanscope.distributed.healing import Whole
 from nanscope.distributed.peers import Peers
 
 AGREE_SECONDS = 60.0  # for rank 0 to say where the run folder is
@@ -35,6 +36,14 @@ def folder(out: str | None, fresh: str) -> str:
     # Without a store before the program makes one: what all ranks of one machine have in common.
     stem = fresh.rsplit("-", 1)[-1]
     return os.path.join("nanscope-runs", f"{stem}-{os.environ.get('MASTER_PORT', '0')}-{os.getppid()}")
+
+
+def whole(spec: dict[str, Any], out: str, budget: float) -> Whole | None:
+    """How one rank runs the whole job again; `None` where some of its ranks are on other machines."""
+    world = os.environ["WORLD_SIZE"]
+    if os.environ.get("LOCAL_WORLD_SIZE", world) != world:
+        return None
+    return Whole({**spec, "launched": int(world)}, os.path.abspath(out), out, budget)
 
 
 def _by_store(fresh: str, key: str) -> str:
@@ -64,11 +73,11 @@ def told_here(watcher: Any) -> bool:
     peers.post_end()
     if os.environ.get(LAUNCHED):
         return False
-    tripped = sorted({*peers.others_tripped(), *([rank] if watcher.stopped else [])})
+    tripped = sorted({*peers.others_tripped(), *([rank] if watcher.tripped else [])})
     teller = tripped[0] if tripped else 0
     if rank == teller:
-        # Ranks that wait for one that has stopped do not end by themselves.
-        peers.wait_for_ends(tripped or list(range(world)), END_SECONDS)
+        # Ranks that wait for one that has stopped do not end by themselves; where it went on, all do.
+        peers.wait_for_ends(tripped if watcher.stopped else list(range(world)), END_SECONDS)
         return True
     if tripped:
         peers.wait_for_report(END_SECONDS)

@@ -18,9 +18,11 @@ KILL_SECONDS = 40.0  # torch's launcher gives the ranks 30 s of these, and ends 
 def launch(command: Any, folder: str) -> tuple[dict[str, Any] | None, int]:
     """Runs all ranks. Returns the report of all, `None` where no rank came so far as to write anything, and the launcher's
     exit status."""
-    on_trip = "stop" if command.on_trip == "heal" else command.on_trip  # a fix is made in one process
-    options = ["--out", folder, "--on-trip", on_trip, "--diagnose-first", str(command.diagnose_first)]
-    options += ["--check", command.check, "--lang", command.lang, "--budget", "0"]
+    heals = command.on_trip == "heal"
+    budget = command.budget if heals else 0  # otherwise fixes are tried when all ranks have ended
+    options = ["--out", folder, "--diagnose-first", str(command.diagnose_first)]
+    options += ["--heal"] if heals else ["--on-trip", command.on_trip]
+    options += ["--check", command.check, "--lang", command.lang, "--budget", str(budget)]
     target = ["-m", command.module] if command.module is not None else [command.script]
     argv = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(command.nproc_per_node),

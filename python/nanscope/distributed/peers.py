@@ -2,6 +2,7 @@
 
 step-S-N-rank-R    rank R has tripped in step S for the Nth time, before its update
 step-S-N-decision  how the step is run again; the first who decides, decides for all
+heal-S-...       a fix is made in all ranks: see `healing`
 stopped-rank-R   rank R has told what it knows and leaves
 ended-rank-R     rank R writes no more (of a job that a launcher has started)
 """
@@ -66,6 +67,33 @@ class Peers:
         """Says that this rank has tripped in `step`. False when that cannot be said."""
         self._trips[step] += 1
         return self._post(f"step-{step}-{self._trips[step]}-rank-{self.rank}", {"calls": calls, **_process()})
+
+    def agree(self, what: str, yes: bool, seconds: float) -> bool:
+        """Whether all ranks say yes to `what`; all are told the same. Waits for them, at most so many seconds; a rank that has gone
+        says no."""
+        name, decision = f"{what}-rank-", what + DECISION
+        if not self._post(f"{name}{self.rank}", {"yes": yes}):
+            return False
+        others = [rank for rank in range(self.world) if rank != self.rank]
+
+        def settled() -> bool:
+            return (
+                not yes
+                or self._has(decision)
+                or all(self._has(f"{name}{rank}") for rank in others)
+                or any(self._gone(rank) for rank in others if not self._has(f"{name}{rank}"))
+            )
+
+        _until(settled, seconds)
+        self._post(
+            decision, {"yes": all(self.posted(f"{name}{rank}").get("yes") is True for rank in range(self.world))}
+        )
+        return self.posted(decision).get("yes") is True
+
+    def wait_for(self, name: str, rank: int, seconds: float) -> dict[str, Any]:
+        """What `rank` posts under `name`; empty where it does not within so many seconds, or has gone."""
+        _until(lambda: self._has(name) or self._gone(rank), seconds)
+        return self.posted(name)
 
     def others_tripped(self) -> list[int]:
         """Other ranks that have tripped so far."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from nanscope.watcher import Watcher
 
 
+Edit = tuple[FunctionType, CodeType]  # a function, and the code that it is to have
+
+
 class Unhealable(Exception):
     """The fix cannot be made while the program runs; the text says why."""
 
@@ -30,22 +33,36 @@ def heal(watcher: Watcher) -> bool:
         if not (fix.get("proof") or {}).get("proved"):
             continue
         try:
-            files, _, _ = _core.fixed(folder.place, number, folder.lang)
-            wanted: list[tuple[FunctionType, CodeType]] = []
-            for path, data in files:
-                with open(path, "rb") as file:
-                    wanted += replacements(path, file.read(), bytes(data))
-        except (Unhealable, ValueError, OSError, SyntaxError) as error:
+            wanted = edits(folder.place, number, folder.lang)
+        except Unhealable as error:
             watcher.warn(f"the fix {fix['id']} was not made: {error}")
             continue
-        for function, code in wanted:
-            function.__code__ = code
+        make(wanted)
         watcher.warn(f"step {report['trip']['step']}: the fix {fix['id']} was made in memory, and the update left out")
         return True
     return False
 
 
-def replacements(path: str, before: bytes, after: bytes) -> list[tuple[FunctionType, CodeType]]:
+def edits(folder: str, number: int, lang: str) -> list[Edit]:
+    """What fix `number` of a run folder changes in this process. Raises `Unhealable`; nothing is changed yet."""
+    try:
+        files, _, _ = _core.fixed(folder, number, lang)
+        wanted: list[Edit] = []
+        for path, data in files:
+            with open(path, "rb") as file:
+                wanted += replacements(path, file.read(), bytes(data))
+    except (ValueError, OSError, SyntaxError) as error:
+        raise Unhealable(str(error)) from None
+    return wanted
+
+
+def make(wanted: list[Edit]) -> None:
+    """Gives functions their new code."""
+    for function, code in wanted:
+        function.__code__ = code
+
+
+def replacements(path: str, before: bytes, after: bytes) -> list[Edit]:
     """Functions of the file `path`, each with its new code. Raises `Unhealable` where that would not reach what is running."""
     changed = differing(
         compile(before, path, "exec", dont_inherit=True), compile(after, path, "exec", dont_inherit=True)
@@ -60,7 +77,7 @@ def replacements(path: str, before: bytes, after: bytes) -> list[tuple[FunctionT
     for found in gc.get_objects():
         if type(found) is FunctionType:
             functions.setdefault(key(found.__code__), []).append(found)
-    pairs: list[tuple[FunctionType, CodeType]] = []
+    pairs: list[Edit] = []
     for old, new, itself in changed:
         reached = functions.get(key(old), [])
         if (

@@ -37,8 +37,14 @@ class Job:
 def prove(job: Job, report: dict[str, Any], again: Again, budget: float) -> bool:
     """Tries fixes for what `report`, that of all ranks, has found. Returns whether there is something new in the run folder, from
     which the report is to be made anew. An interrupt ends the trials and not the report; neither does a failure of ours."""
-    if "trip" not in report:
-        return False
+    log, outcomes = tried(job, report, again, budget)
+    return outcomes is not None and _written(log, outcomes)
+
+
+def tried(job: Job, report: dict[str, Any], again: Again, budget: float) -> tuple[str | None, Outcomes | None]:
+    """The log of the rank that is to blame, and what belongs into it: what was tried. `None` where nothing can be."""
+    if "trip" not in report or were_tried(report):
+        return None, None
     log, outcomes, site = _site(job, report)
     run = run_of(job.place, report["trip"], job.base, f"nanscope fix {job.path}")
     try:
@@ -50,27 +56,32 @@ def prove(job: Job, report: dict[str, Any], again: Again, budget: float) -> bool
         )
     except Exception as error:  # noqa: BLE001 - the diagnosis stands without it
         sys.stderr.write(f"nanscope: fixes could not be tried: {type(error).__name__}: {error}\n")
-    tried = len(outcomes.fixes)
-    if tried == 0 and not outcomes.warnings:
+    count = len(outcomes.fixes)
+    if count == 0 and not outcomes.warnings:
         outcomes.warnings.append(
             text(
                 "no fix was tried: no edit that is known applies here",
                 "시험한 조치 없음: 여기에 적용할 수 있는 알려진 수정이 없습니다",
             )
         )
-    elif tried and not any(one["proof"]["proved"] for one in outcomes.fixes if "proof" in one):
+    elif count and not any(one["proof"]["proved"] for one in outcomes.fixes if "proof" in one):
         outcomes.warnings.append(
             text(
-                f"no fix is proved: the whole job was run again with {tried} edits, and failed with each",
-                f"증명된 조치 없음: {tried}가지 수정으로 작업 전체를 다시 실행했지만 모두 실패했습니다",
+                f"no fix is proved: the whole job was run again with {count} edits, and failed with each",
+                f"증명된 조치 없음: {count}가지 수정으로 작업 전체를 다시 실행했지만 모두 실패했습니다",
             )
         )
-    return _written(log, outcomes)
+    return log, outcomes
+
+
+def were_tried(report: dict[str, Any]) -> bool:
+    """Whether fixes were run already: while the job waited for one, under `--heal`."""
+    return any("proof" in fix for fix in report.get("fixes", []))
 
 
 def offer(job: Job, report: dict[str, Any]) -> bool:
     """Fixes that apply, none of them run: the job was started by a launcher that is not nanscope's. Returns as `prove` does."""
-    if "trip" not in report:
+    if "trip" not in report or were_tried(report):
         return False
     log, outcomes, site = _site(job, report)
     command = f"nanscope fix {job.path} N --prove"

@@ -140,6 +140,11 @@ class Calm:
         """
         The step that is running has raised: recording is on again. True if it was a calm one.
         """
+    def clipped(self, /, parameters: list, max_norm: SupportsFloat | SupportsIndex, norm: Any) -> None:
+        """
+        `torch.nn.utils.clip_grad_norm_(parameters, max_norm)` has returned `norm`, a 2-norm. What it has read need not be read
+        again before the update, unless something happens in between.
+        """
     def end_step(self, /) -> int:
         """
         The time taken in the running step, which is over: counted in `total_nanos`.
@@ -590,7 +595,7 @@ class Look:
     @property
     def largest(self, /) -> float:
         """
-        Largest finite magnitude over all gradients that were read.
+        Largest finite magnitude over all gradients that were read; no gradient is larger where none was read.
         """
     @property
     def largest_lr(self, /) -> float | None:
@@ -606,6 +611,11 @@ class Look:
     def norm(self, /) -> float:
         """
         Square root of the sum of all `squares`.
+        """
+    @property
+    def read(self, /) -> bool:
+        """
+        Whether the gradients were read. If not, `zeros` are those of an earlier look, and `squares` what clipping has left.
         """
     @property
     def settings(self, /) -> int:

@@ -153,7 +153,7 @@ class Watcher:
             functions.install(recorder),
             saved.install(recorder),
             modules.install(recorder, self.module_called),
-            calls.install(recorder),
+            calls.install(recorder, self.calm.clipped),
             autograd.install(recorder, self.loss_seen, self.calm),
             optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),

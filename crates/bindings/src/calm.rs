@@ -14,10 +14,14 @@ use pyo3::types::{PyDict, PyFloat, PyFloatMethods, PyList, PyTuple, PyWeakrefMet
 use crate::clock::Clock;
 use crate::dlpack::only_element;
 use crate::log::Log;
-use crate::look::{Look, look};
+use crate::look::{Clipped, Look, look};
 use crate::monitor::Monitor;
 use crate::scan::scan;
 use crate::tape::{Event, Recording};
+
+/// Of calm steps whose gradients were clipped, one in so many has them read all the same: which are 0, and the largest of all, no norm
+/// tells.
+const READ_EVERY: u32 = 8;
 
 /// The hooks before and after an optimizer's step.
 #[pyclass(frozen, module = "nanscope._core")]
@@ -41,6 +45,8 @@ struct State {
     loss: Option<f64>,
     /// The first step that is looked at closely, calm or not.
     look_at: Option<u64>,
+    /// What the program has clipped last, and the number of events until then.
+    clipped: Option<(u64, Clipped)>,
     /// Spent in this step so far.
     nanos: u64,
     total_nanos: u64,
@@ -50,6 +56,8 @@ struct Known {
     optimizer: Py<PyWeakrefReference>,
     settings: u64,
     number: u32,
+    /// Gradients that were 0 when they were last read, and the calm steps since; `None` before that.
+    zeros: Option<(Vec<u32>, u32)>,
 }
 
 struct Running {
@@ -79,7 +87,7 @@ impl Calm {
 
     /// Steps of `optimizer` are calm from now on while its settings have this fingerprint.
     fn know(&self, optimizer: &Bound<'_, PyAny>, settings: u64, number: u32) -> PyResult<()> {
-        let known = Known { optimizer: PyWeakrefReference::new(optimizer)?.unbind(), settings, number };
+        let known = Known { optimizer: PyWeakrefReference::new(optimizer)?.unbind(), settings, number, zeros: None };
         let replaced = self.state().known.insert(optimizer.as_ptr() as usize, known);
         drop(replaced);
         Ok(())
@@ -89,6 +97,21 @@ impl Calm {
     fn forget(&self) {
         let known = std::mem::take(&mut self.state().known);
         drop(known);
+    }
+
+    /// `torch.nn.utils.clip_grad_norm_(parameters, max_norm)` has returned `norm`, a 2-norm. What it has read need not be read
+    /// again before the update, unless something happens in between.
+    fn clipped(&self, parameters: &Bound<'_, PyList>, max_norm: f64, norm: &Bound<'_, PyAny>) -> PyResult<()> {
+        let start = Instant::now();
+        let clipped = match number(norm)?.filter(|norm| norm.is_finite()) {
+            Some(norm) => Clipped::new(parameters, norm, max_norm)?,
+            None => None,
+        };
+        let serial = self.recorder.get().serial();
+        let mut state = self.state();
+        state.clipped = clipped.map(|clipped| (serial, clipped));
+        state.nanos += nanos(start);
+        Ok(())
     }
 
     /// The first step from `step` on is handed to Python, calm or not; None for none. It stays until it is set anew.
@@ -228,9 +251,15 @@ impl Calm {
             recording.leave(py, popped)?;
             return calm.map(|_| false);
         };
-        let mut state = self.state();
-        state.nanos += nanos(start);
         let optimizer = optimizer.as_ptr() as usize;
+        let mut state = self.state();
+        let seen = look.get();
+        if seen.read
+            && let Some(known) = state.known.get_mut(&optimizer)
+        {
+            known.zeros = Some((seen.zeros.clone(), 0));
+        }
+        state.nanos += nanos(start);
         let stale = state.running.replace(Running { optimizer, number, popped, look });
         drop(state);
         drop(stale);
@@ -246,7 +275,10 @@ impl Calm {
     ) -> PyResult<Option<Py<Look>>> {
         let py = optimizer.py();
         let groups = optimizer.getattr(intern!(py, "param_groups"))?.cast_into::<PyList>()?;
-        let look = look(py, &groups)?;
+        let look = match self.look_of_clipped(optimizer, recording, &groups)? {
+            Some(look) => look,
+            None => look(py, &groups)?,
+        };
         if !look.is_calm(settings, self.vouched) {
             return Ok(None);
         }
@@ -262,6 +294,27 @@ impl Calm {
             monitor.batch(py, self.clock.get().step_of(optimizer), recording)?;
         }
         Ok(Some(Py::new(py, look)?))
+    }
+
+    /// What is known of gradients that were clipped, and nothing has happened since.
+    fn look_of_clipped(
+        &self,
+        optimizer: &Bound<'_, PyAny>,
+        recording: &Recording,
+        groups: &Bound<'_, PyList>,
+    ) -> PyResult<Option<Look>> {
+        let (clipped, zeros) = {
+            let mut state = self.state();
+            let Some((serial, clipped)) = state.clipped.take() else { return Ok(None) };
+            let known = state.known.get_mut(&(optimizer.as_ptr() as usize));
+            let Some((zeros, steps)) = known.and_then(|known| known.zeros.as_mut()) else { return Ok(None) };
+            *steps += 1;
+            if serial != recording.serial() || *steps >= READ_EVERY {
+                return Ok(None);
+            }
+            (clipped, zeros.clone())
+        };
+        clipped.look(groups, &zeros)
     }
 
     fn end(&self, optimizer: &Bound<'_, PyAny>, recording: &Recording, running: Running) -> PyResult<()> {

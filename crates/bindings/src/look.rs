@@ -1,4 +1,5 @@
-//! One look at an optimizer before its step: its settings, and one pass over all its gradients.
+//! One look at an optimizer before its step: its settings, and one pass over all its gradients, unless clipping has just told
+//! their norm.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -18,8 +19,10 @@ const KEPT_BYTES: usize = 4 << 20;
 pub(crate) struct Look {
     /// Parameter with the first gradient that holds an infinity or NaN; None when there is none.
     bad: Option<Py<PyAny>>,
-    /// Largest finite magnitude over all gradients that were read.
+    /// Largest finite magnitude over all gradients that were read; no gradient is larger where none was read.
     pub(crate) largest: f64,
+    /// Whether the gradients were read. If not, `zeros` are those of an earlier look, and `squares` what clipping has left.
+    pub(crate) read: bool,
     /// Sum of the squares of all finite elements that were read, by parameter group.
     pub(crate) squares: Vec<f64>,
     /// Parameters whose gradient could not be read in place (device memory, sparse), with their group; None when there are none.
@@ -46,7 +49,12 @@ impl Look {
 }
 
 impl Look {
-    /// Every gradient was read and is finite and below `vouched`, and the settings are those of the fingerprint.
+    /// `largest` where it is more than a bound.
+    pub(crate) fn largest_read(&self) -> Option<f64> {
+        self.read.then_some(self.largest)
+    }
+
+    /// Every gradient is known, finite and below `vouched`, and the settings are those of the fingerprint.
     pub(crate) fn is_calm(&self, settings: u64, vouched: f64) -> bool {
         self.bad.is_none() && self.unread.is_none() && self.settings == settings && self.largest < vouched
     }
@@ -61,6 +69,119 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
     let dtypes = Dtypes::of_torch(py)?;
     let mut read: Vec<Gradient> = vec![];
     let mut unread: Option<Bound<'_, PyList>> = None;
+    let Settings { lr, largest_lr, settings } = visit(py, groups, |group, at, parameter, gradient| {
+        match Memory::of(&gradient, dtypes)? {
+            Some(memory) => read.push(Gradient { group, at, parameter, _owner: gradient, memory }),
+            None => unread.get_or_insert_with(|| PyList::empty(py)).append((parameter, group))?,
+        }
+        Ok(())
+    })?;
+    let bytes: usize = read.iter().map(|gradient| gradient.memory.bytes()).sum();
+    // SAFETY: `read` keeps every gradient, and so its memory, until after the views were read.
+    let views: Vec<View> = read.iter().map(|gradient| unsafe { gradient.memory.view() }).collect();
+    let passes = if bytes < KEPT_BYTES {
+        nanscope_numeric::passes(&views, 1)
+    } else {
+        let threads = threads(py, bytes)?;
+        py.detach(|| nanscope_numeric::passes(&views, threads))
+    };
+    let mut found = Look {
+        bad: None,
+        largest: 0.0,
+        read: true,
+        squares: vec![0.0; groups.len()],
+        unread: unread.map(Bound::unbind),
+        gradients: read.len(),
+        zeros: vec![],
+        lr,
+        largest_lr,
+        settings,
+    };
+    for (gradient, pass) in read.iter().zip(&passes) {
+        if !pass.finite && found.bad.is_none() {
+            found.bad = Some(gradient.parameter.clone().unbind());
+        }
+        if pass.finite && pass.max_abs == 0.0 {
+            found.zeros.push(gradient.at);
+        }
+        found.largest = found.largest.max(pass.max_abs);
+        found.squares[gradient.group] += pass.sum_squares;
+    }
+    Ok(found)
+}
+
+/// Gradients whose norm torch has computed to clip them, as they were then.
+pub(crate) struct Clipped {
+    /// Their norm afterwards: a number above 0.
+    norm: f64,
+    /// Each as an object, and how often it was changed.
+    gradients: Vec<(usize, u64)>,
+}
+
+impl Clipped {
+    /// `norm` is that before, finite: so are all gradients, since a norm is a sum over all of them. `None` where there is
+    /// nothing to know.
+    pub(crate) fn new(parameters: &Bound<'_, PyList>, norm: f64, max_norm: f64) -> PyResult<Option<Clipped>> {
+        // As torch does it: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+        let norm = norm * (max_norm / (norm + 1e-6)).min(1.0);
+        if !(norm.is_finite() && norm > 0.0) {
+            return Ok(None);
+        }
+        let mut gradients = Vec::with_capacity(parameters.len());
+        for parameter in parameters {
+            let gradient = parameter.getattr(intern!(parameter.py(), "grad"))?;
+            if !gradient.is_none() {
+                gradients.push(seen(&gradient)?);
+            }
+        }
+        Ok(Some(Clipped { norm, gradients }))
+    }
+
+    /// What `look` would find, but for what takes reading. `None` where the gradients of the optimizer are not these, in this
+    /// order and unchanged, or have several groups.
+    pub(crate) fn look(&self, groups: &Bound<'_, PyList>, zeros: &[u32]) -> PyResult<Option<Look>> {
+        if groups.len() != 1 {
+            return Ok(None);
+        }
+        let mut count = 0;
+        let mut same = true;
+        let Settings { lr, largest_lr, settings } = visit(groups.py(), groups, |_, _, _, gradient| {
+            same = same && self.gradients.get(count) == Some(&seen(&gradient)?);
+            count += 1;
+            Ok(())
+        })?;
+        Ok((same && count == self.gradients.len()).then(|| Look {
+            bad: None,
+            largest: self.norm,
+            read: false,
+            squares: vec![self.norm * self.norm],
+            unread: None,
+            gradients: count,
+            zeros: zeros.to_vec(),
+            lr,
+            largest_lr,
+            settings,
+        }))
+    }
+}
+
+fn seen(gradient: &Bound<'_, PyAny>) -> PyResult<(usize, u64)> {
+    Ok((gradient.as_ptr() as usize, gradient.getattr(intern!(gradient.py(), "_version"))?.extract()?))
+}
+
+/// What the groups of an optimizer say of the update to come.
+struct Settings {
+    lr: Option<f64>,
+    largest_lr: Option<f64>,
+    settings: u64,
+}
+
+/// Calls `each(group, position among all parameters, parameter, gradient)` for every gradient.
+fn visit<'py>(
+    py: Python<'py>,
+    groups: &Bound<'py, PyList>,
+    mut each: impl FnMut(usize, u32, Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<Settings> {
     let mut settings = DefaultHasher::new();
     let mut lr = None;
     let mut largest_lr = Some(0.0f64);
@@ -85,50 +206,15 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         for parameter in params.try_iter()? {
             let parameter = parameter?;
             count += 1;
-            let at = position;
-            position += 1;
             let gradient = parameter.getattr(intern!(py, "grad"))?;
-            if gradient.is_none() {
-                continue;
+            if !gradient.is_none() {
+                each(number, position, parameter, gradient)?;
             }
-            match Memory::of(&gradient, dtypes)? {
-                Some(memory) => read.push(Gradient { group: number, at, parameter, _owner: gradient, memory }),
-                None => unread.get_or_insert_with(|| PyList::empty(py)).append((parameter, number))?,
-            }
+            position += 1;
         }
         settings.write_u64(count);
     }
-    let bytes: usize = read.iter().map(|gradient| gradient.memory.bytes()).sum();
-    // SAFETY: `read` keeps every gradient, and so its memory, until after the views were read.
-    let views: Vec<View> = read.iter().map(|gradient| unsafe { gradient.memory.view() }).collect();
-    let passes = if bytes < KEPT_BYTES {
-        nanscope_numeric::passes(&views, 1)
-    } else {
-        let threads = threads(py, bytes)?;
-        py.detach(|| nanscope_numeric::passes(&views, threads))
-    };
-    let mut found = Look {
-        bad: None,
-        largest: 0.0,
-        squares: vec![0.0; groups.len()],
-        unread: unread.map(Bound::unbind),
-        gradients: read.len(),
-        zeros: vec![],
-        lr,
-        largest_lr,
-        settings: settings.finish(),
-    };
-    for (gradient, pass) in read.iter().zip(&passes) {
-        if !pass.finite && found.bad.is_none() {
-            found.bad = Some(gradient.parameter.clone().unbind());
-        }
-        if pass.finite && pass.max_abs == 0.0 {
-            found.zeros.push(gradient.at);
-        }
-        found.largest = found.largest.max(pass.max_abs);
-        found.squares[gradient.group] += pass.sum_squares;
-    }
-    Ok(found)
+    Ok(Settings { lr, largest_lr, settings: settings.finish() })
 }
 
 /// A gradient that can be read in place, while its owner lives.

@@ -27,8 +27,12 @@ TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
 _PINNED = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"}
 
 
-def install(recorder: Recorder) -> Callable[[], None]:
-    """Wraps each function of `OPAQUE` and `autograd.Function.apply`."""
+Clipped = Callable[[list[torch.Tensor], float, torch.Tensor], None]
+
+
+def install(recorder: Recorder, clipped: Clipped) -> Callable[[], None]:
+    """Wraps each function of `OPAQUE` and `autograd.Function.apply`. `clipped(parameters, max_norm, norm)` is told what
+    `clip_grad_norm_` has found in the 2-norm."""
     undo: list[Callable[[], None]] = []
     for home, name, others in OPAQUE:
         try:
@@ -38,7 +42,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
         original = getattr(module, name, None)
         if original is None:
             continue
-        wrapped = _wrap(recorder, original, name in _PINNED)
+        wrapped = _wrap(recorder, original, name in _PINNED, _told(clipped) if name == "clip_grad_norm_" else None)
         for where in (home, *others):
             target = sys.modules.get(where) or importlib.import_module(where)
             if getattr(target, name, None) is original:
@@ -71,33 +75,51 @@ def _install_factories(recorder: Recorder) -> list[Callable[[], None]]:
             if isinstance(made, torch.nn.Module) or not callable(made) or isinstance(made, type):
                 return made
             if not args:  # used as `@torch.compile(...)`: what it returns makes the function
-                return lambda function: _wrap(recorder, made(function), False)
-            return _wrap(recorder, made, False)
+                return lambda function: _wrap(recorder, made(function))
+            return _wrap(recorder, made)
 
         setattr(home, name, factory)
         undo.append(functools.partial(setattr, home, name, original))
     return undo
 
 
-def _wrap(recorder: Recorder, original: Any, always: bool) -> Any:
+def _told(clipped: Clipped) -> Callable[..., None]:
+    """`clipped`, with the result and the arguments of a call of `clip_grad_norm_`."""
+
+    def told(norm: Any, parameters: Any, max_norm: Any, norm_type: Any = 2.0, *_: Any, **__: Any) -> None:
+        if norm_type == 2.0 and type(parameters) is list and type(max_norm) in (int, float):
+            clipped(parameters, float(max_norm), norm)
+
+    return told
+
+
+def _wrap(recorder: Recorder, original: Any, always: bool = False, told: Callable[..., None] | None = None) -> Any:
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not recorder.live():
             return original(*args, **kwargs)
         if always and args and not isinstance(args[0], torch.Tensor):
             args = (list(args[0]), *args[1:])  # a generator of parameters can be read once only
-        return record(recorder, original, args, kwargs, always)
+        return record(recorder, original, args, kwargs, always, told)
 
     return wrapper
 
 
-def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bool = False) -> Any:
-    """Calls `function` as one opaque event; it is pinned if a result needs a gradient, or `always`."""
+def record(
+    recorder: Recorder,
+    function: Any,
+    args: Any,
+    kwargs: Any,
+    always: bool = False,
+    told: Callable[..., None] | None = None,
+) -> Any:
+    """Calls `function` as one opaque event; it is pinned if a result needs a gradient, or `always`. `told` gets the result and
+    the arguments."""
     popped = recorder.enter()
     try:
         if recorder.updated or (recorder.backward_done and recorder.renewed(args, kwargs)):
             recorder.on_manual_step()
-        event = recorder.event("call", function, random=True)
+        event = recorder.event("call", function, random=not always)  # clipping draws no random numbers
         recorder.tell(event, args, kwargs)
         with OnFailure(lambda: recorder.failed(event, args, kwargs)):
             result = function(*args, **kwargs)
@@ -105,6 +127,8 @@ def record(recorder: Recorder, function: Any, args: Any, kwargs: Any, always: bo
         flatten(result, found)
         pinned = always or any(t.requires_grad for t in found)
         recorder.done(event, args, kwargs, result, pinned)
+        if told is not None:
+            told(result, *args, **kwargs)
         return result
     finally:
         recorder.leave(popped)

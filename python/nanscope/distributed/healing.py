@@ -24,8 +24,8 @@ READY_SECONDS = 60.0  # to compile what has changed
 
 @dataclass(frozen=True)
 class Whole:
-    """How one rank runs the whole job again: `spec` as `Again` takes it, `place` the run folder of all ranks, `path` the same as the
-    user knows it, `budget` in seconds."""
+    """How one rank runs the whole job again: `spec` as `Again` takes it, `place` the run folder of all ranks, `path` the same as
+    the user knows it, `budget` in seconds."""
 
     spec: dict[str, Any]
     place: str

@@ -145,7 +145,7 @@ impl Recording {
 
     /// Number of events so far.
     #[getter]
-    fn serial(&self) -> u64 {
+    pub(crate) fn serial(&self) -> u64 {
         self.serial.load(Relaxed)
     }
 

@@ -44,9 +44,24 @@ def counts(tensor: torch.Tensor) -> tuple[int, int, int, float | None] | None:
 
 def census(tensor: torch.Tensor) -> Any:
     """The census as plain data; `None` for what cannot be read."""
+    if tensor.is_cuda and (found := _on_device(tensor)) is not None:
+        return found
     dense = readable(tensor)
     text = None if dense is None else _core.census(dense)
     return None if text is None else json.loads(text)
+
+
+def _on_device(tensor: torch.Tensor) -> Any:
+    """The same, computed where the tensor lies; `None` where there is no Triton, or no kernel for it: then it is copied."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    if tensor.layout is not torch.strided:
+        return None
+    try:
+        from nanscope.device.census import census
+
+        return census(tensor)
+    except Exception:  # noqa: BLE001 - no compiler for it on this machine, no memory left
+        return None
 
 
 def unravel(index: int, shape: Any) -> list[int]:

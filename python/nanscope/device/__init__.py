@@ -1,0 +1,1 @@
+"""What is read where tensors lie on an accelerator."""

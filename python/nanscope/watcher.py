@@ -101,7 +101,7 @@ class Watcher:
         self.whole = whole  # how this rank runs the whole job again, where fixes are made while it waits
         alike = {"on_trip": on_trip, "diagnose_first": diagnose_first, "check": check, "lang": self.run_folder.lang}
         if on_trip == "heal" and again is not None:
-            alike["whole"] = Whole(again.spec, self.run_folder.place, self.folder, budget)
+            alike["whole"] = Whole(again.spec, self.run_folder.place, self.folder, budget, dict(os.environ))
         self.children = Children(self.folder, script, argv, alike, errand)
         self.collectives = collectives.Pending()
         self.collectives.noted = lambda: self.calm.forget()

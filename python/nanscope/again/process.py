@@ -34,10 +34,11 @@ class Ran:
 
 class Again:
     """How to run the program once more. `spec` names it: `script`, `module`, `args`, `cwd`, `states`; `launched` is the number of
-    ranks, where each is a process that a launcher starts."""
+    ranks, where each is a process that a launcher starts. `environment` is that of a fresh process, by default this one's."""
 
-    def __init__(self, spec: dict[str, Any], spare: Spare | None) -> None:
+    def __init__(self, spec: dict[str, Any], spare: Spare | None, environment: dict[str, str] | None = None) -> None:
         self.spec = spec
+        self._environment = environment
         self._spare = spare
 
     @contextlib.contextmanager
@@ -74,6 +75,7 @@ class Again:
                 stdout=file,
                 stderr=file,
                 cwd=self.spec["cwd"],
+                env=self._environment,
                 start_new_session=True,
             ) as process,
         ):

@@ -25,12 +25,13 @@ READY_SECONDS = 60.0  # to compile what has changed
 @dataclass(frozen=True)
 class Whole:
     """How one rank runs the whole job again: `spec` as `Again` takes it, `place` the run folder of all ranks, `path` the same as
-    the user knows it, `budget` in seconds."""
+    the user knows it, `budget` in seconds, `environment` that of the process that has started the ranks."""
 
     spec: dict[str, Any]
     place: str
     path: str
     budget: float
+    environment: dict[str, str]
 
 
 def heal(watcher: Watcher) -> bool:
@@ -85,7 +86,7 @@ def _tried(watcher: Watcher, whole: Whole) -> dict[str, Any]:
     folder = watcher.run_folder
     report = json.loads(_core.merged(whole.place, folder.lang))
     job = Job(whole.place, whole.path, folder.info["cwd"], folder.started)
-    _, outcomes = tried(job, report, Again(whole.spec, None), whole.budget)
+    _, outcomes = tried(job, report, Again(whole.spec, None, whole.environment), whole.budget)
     if outcomes is None:
         return {"why": "the report of all ranks names no step that could be mended"}
     return {"rank": report["trip"]["rank"], "outcomes": outcomes.plain()}

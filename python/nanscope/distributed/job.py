@@ -43,7 +43,7 @@ def whole(spec: dict[str, Any], out: str, budget: float) -> Whole | None:
     world = os.environ["WORLD_SIZE"]
     if os.environ.get("LOCAL_WORLD_SIZE", world) != world:
         return None
-    return Whole({**spec, "launched": int(world)}, os.path.abspath(out), out, budget)
+    return Whole({**spec, "launched": int(world)}, os.path.abspath(out), out, budget, dict(os.environ))
 
 
 def _by_store(fresh: str, key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 import time
 from pathlib import Path
@@ -31,8 +32,8 @@ AS_HEALED = (
 
 
 def last(out: str) -> list[str]:
-    """What the ranks have trained, as they printed it at their end."""
-    return sorted(line for line in out.splitlines() if line[:2] in ("0 ", "1 "))
+    """What the ranks have trained, as they printed it at their end; two lines may be mixed."""
+    return re.findall(r"\['[^]]*'\]", out)
 
 
 def goes_on(ran: Result, folder: Path) -> None:

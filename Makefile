@@ -73,7 +73,7 @@ corpus: $(VENV)/.debug ## Every program of corpus/ against its truth
 	$(BIN)/python -m tests.corpus_board $(ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.release ## What watching costs, into docs/performance.md; about 20 min
+bench: $(VENV)/.release ## What watching costs, into docs/performance.md; 27 min
 	$(BIN)/python -m benches $(ARGS)
 
 .PHONY: peers

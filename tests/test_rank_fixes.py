@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import textwrap
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch import Result, command, forked, nanscope, placed, watched
-from tests.test_ranks import DDP, program, started
+from tests.test_ranks import DDP, program, started, started_by_another
 
 LAUNCHED = textwrap.dedent(DDP) + "main(int(os.environ['RANK']), os.environ['MASTER_PORT'], 4, (1, 2))\n"
 
@@ -23,29 +22,6 @@ def proved(ran: Result) -> None:
     proof = fix["proof"]
     assert (proof["proved"], proof["steps"], proof["healthy_losses"], proof["compared"]) == (True, 4, "identical", 2)
     assert "+        loss = net(x.clamp(min=" in fix["diff"]
-
-
-def started_by_another(folder: Path, program: str, *options: str) -> Result:
-    """Two ranks in the environment that a launcher gives them."""
-    path = placed(folder, program)
-
-    def action() -> int:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            os.environ.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]))
-        pids = []
-        for rank in range(2):
-            pids.append(os.fork())
-            if pids[-1] == 0:
-                os.environ["RANK"] = str(rank)
-                status = 70
-                try:
-                    status = command("run", "--out", "run", *options, path)
-                finally:
-                    os._exit(status)
-        return sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
-
-    return forked(folder, action)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

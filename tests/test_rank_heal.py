@@ -12,8 +12,7 @@ import pytest
 
 from nanscope.distributed.peers import Peers
 from tests.launch import Result, plain, watched
-from tests.test_rank_fixes import started_by_another
-from tests.test_ranks import DDP
+from tests.test_ranks import DDP, started_by_another
 
 FUNCTION = (
     textwrap.dedent(DDP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -179,16 +180,11 @@ def test_a_rank_that_waits_for_one_that_has_stopped_is_ended(tmp_path: Path) -> 
     assert ran.found["origin"]["line"] == line_of(code, "# LONE")
 
 
-def test_ranks_of_a_launcher_write_one_report(tmp_path: Path) -> None:
-    """Two processes with what torchrun puts into their environment."""
-    import textwrap
-
-    code = textwrap.dedent(DDP) + "main(int(os.environ['RANK']), os.environ['MASTER_PORT'], 4, (1, 2))\n"
-    path = placed(tmp_path, code)
+def started_by_another(folder: Path, program: str, *options: str) -> Result:
+    """Two ranks with what torchrun puts into their environment."""
+    path = placed(folder, program)
 
     def action() -> int:
-        import socket
-
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             os.environ.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]))
@@ -197,10 +193,21 @@ def test_ranks_of_a_launcher_write_one_report(tmp_path: Path) -> None:
             pids.append(os.fork())
             if pids[-1] == 0:
                 os.environ["RANK"] = str(rank)
-                os._exit(command("run", "--out", "run", path))
+                status = 70
+                try:
+                    status = command("run", "--out", "run", *options, path)
+                finally:
+                    os._exit(status)
         return sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
 
-    ran = forked(tmp_path, action)
+    return forked(folder, action)
+
+
+def test_ranks_of_a_launcher_write_one_report(tmp_path: Path) -> None:
+    import textwrap
+
+    code = textwrap.dedent(DDP) + "main(int(os.environ['RANK']), os.environ['MASTER_PORT'], 4, (1, 2))\n"
+    ran = started_by_another(tmp_path, code)
     assert ran.status == 2, ran.err  # 1 from each rank
     assert ran.out.count("error[negative-argument]") == 1
     assert blames(Result(ran.folder, 1, ran.out, ran.err), code, rank=1, step=2)

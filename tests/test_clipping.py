@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nanscope.capture import calls
 from tests.launch import Result, plain, watched
 
 PROGRAM = """
@@ -53,6 +54,7 @@ def test_most_steps_take_the_norm_that_clipping_has_found(tmp_path: Path) -> Non
     late = steps(tmp_path)[70:]
     assert all(step["grad_norm"] <= 0.5001 for step in late)
     assert 2 <= sum("grad_max" in step for step in late) <= 5  # one in eight is read all the same
+    assert "grad_max" not in steps(tmp_path)[91]  # in which the tests below make something happen
     (tmp_path / "plain").mkdir()
     alone = plain(tmp_path / "plain", PROGRAM.replace("BEFORE", "pass").replace("AFTER", "pass"))
     assert alone.out == ran.out
@@ -88,6 +90,27 @@ def test_what_happens_after_clipping_is_seen(tmp_path: Path, change: str) -> Non
 def test_what_happens_before_clipping_is_seen(tmp_path: Path, value: str) -> None:
     ran = run(tmp_path, before=f"if step == 91: net[0].weight.grad[0, 0] = float('{value}')")
     assert (ran.status, ran.found["trip"]["step"], ran.found["trip"]["where"]) == (1, 91, "gradient"), ran.err
+
+
+def test_a_limit_that_is_nan_is_seen(tmp_path: Path) -> None:
+    """Clipping itself makes gradients bad, of which it has found a norm that is finite."""
+    ran = watched(tmp_path, PROGRAM.replace("0.5)", "0.5 if step != 91 else float('nan'))")
+                  .replace("BEFORE", "pass").replace("AFTER", "pass"))  # fmt: skip
+    assert (ran.status, ran.found["trip"]["step"], ran.found["trip"]["where"]) == (1, 91, "gradient"), ran.err
+
+
+def test_the_part_of_a_norm_is_no_norm() -> None:
+    import torch
+
+    class Part(torch.Tensor):
+        """As a DTensor: what it is needs a collective."""
+
+    seen: list[float] = []
+    told = calls._told(lambda parameters, max_norm, norm: seen.append(norm.item()))
+    told(torch.ones(()).as_subclass(Part), [], 1.0)
+    told(torch.tensor(2.0), [], 1.0, 1.0)
+    told(torch.tensor(3.0), [], 1.0)
+    assert seen == [3.0]
 
 
 def test_clipping_some_parameters_tells_nothing_of_the_others(tmp_path: Path) -> None:

@@ -23,10 +23,8 @@ FUNCTION = (
     )
 )
 LAUNCHED = FUNCTION + "main(int(os.environ['RANK']), os.environ['MASTER_PORT'], 6, (1, 2))\n"
-AS_HEALED = (
-    textwrap.dedent(FUNCTION)
-    .replace("net(x.log())", "net(x.clamp(min=1e-12).log())")
-    .replace("opt.step()", "step == 2 or opt.step()")
+AS_HEALED = FUNCTION.replace("net(x.log())", "net(x.clamp(min=1e-12).log())").replace(
+    "opt.step()", "step == 2 or opt.step()"
 )
 
 

@@ -123,15 +123,21 @@ impl Clipped {
     /// nothing to know.
     pub(crate) fn new(parameters: &Bound<'_, PyList>, norm: f64, max_norm: f64) -> PyResult<Option<Clipped>> {
         // As torch does it: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
-        let norm = norm * (max_norm / (norm + 1e-6)).min(1.0);
-        if !(norm.is_finite() && norm > 0.0) {
+        let coefficient = max_norm / (norm + 1e-6);
+        let norm = if coefficient < 1.0 { norm * coefficient } else { norm };
+        // A coefficient that is NaN has made all gradients NaN.
+        if coefficient.is_nan() || !norm.is_finite() || norm <= 0.0 {
             return Ok(None);
         }
         let mut gradients = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             let gradient = parameter.getattr(intern!(parameter.py(), "grad"))?;
-            if !gradient.is_none() {
-                gradients.push(seen(&gradient)?);
+            if gradient.is_none() {
+                continue;
+            }
+            match seen(&gradient) {
+                Some(seen) => gradients.push(seen),
+                None => return Ok(None),
             }
         }
         Ok(Some(Clipped { norm, gradients }))
@@ -146,7 +152,7 @@ impl Clipped {
         let mut count = 0;
         let mut same = true;
         let Settings { lr, largest_lr, settings } = visit(groups.py(), groups, |_, _, _, gradient| {
-            same = same && self.gradients.get(count) == Some(&seen(&gradient)?);
+            same = same && count < self.gradients.len() && Some(self.gradients[count]) == seen(&gradient);
             count += 1;
             Ok(())
         })?;
@@ -165,8 +171,10 @@ impl Clipped {
     }
 }
 
-fn seen(gradient: &Bound<'_, PyAny>) -> PyResult<(usize, u64)> {
-    Ok((gradient.as_ptr() as usize, gradient.getattr(intern!(gradient.py(), "_version"))?.extract()?))
+/// A gradient as an object, and how often it was changed; `None` for one that does not count (made in inference mode).
+fn seen(gradient: &Bound<'_, PyAny>) -> Option<(usize, u64)> {
+    let version = gradient.getattr(intern!(gradient.py(), "_version")).ok()?;
+    Some((gradient.as_ptr() as usize, version.extract().ok()?))
 }
 
 /// What the groups of an optimizer say of the update to come.

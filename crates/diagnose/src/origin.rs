@@ -1,6 +1,6 @@
 //! Where it began, of trips in which no value was bad: the alarm, the comparison or the rank that shows it.
 
-use nanscope_trace::schema::{AlarmKind, ApartKind, ApartReason, Ledger, Origin, Phase, Trip, Where};
+use nanscope_trace::schema::{AlarmKind, ApartKind, ApartReason, Difference, Ledger, Origin, Phase, Trip, Where};
 
 use crate::apart;
 use crate::rules::{kernel_mismatch, recompute_mismatch};
@@ -40,6 +40,20 @@ fn unplaced(trip: &Trip, phase: Phase) -> Origin {
     }
 }
 
+/// What two runs of an operator that gave different results say of it.
+fn at(first: &Difference, trip: &Trip, phase: Phase) -> Origin {
+    Origin {
+        node: first.node.clone(),
+        module: first.module.clone(),
+        dtype: Some(first.now.dtype.clone()),
+        device: Some(first.now.device.clone()),
+        bad: first.differ,
+        of: first.of,
+        first_index: first.first_index.clone(),
+        ..unplaced(trip, phase)
+    }
+}
+
 /// Where an alarm points: the part of the step that is at fault, and the line that is known. No value is bad there.
 fn over_steps(trip: &Trip) -> Option<Origin> {
     let alarm = trip.alarm.as_ref()?;
@@ -64,15 +78,8 @@ fn recomputed(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     let phase = if first.unpacked { Phase::Backward } else { Phase::Recompute };
     Some(Origin {
         op: overwriter.or_else(|| Some(first.op.clone()).filter(|op| !op.is_empty())),
-        node: first.node.clone(),
         place: recompute_mismatch::place(parity).cloned(),
-        module: first.module.clone(),
-        dtype: Some(first.now.dtype.clone()),
-        device: Some(first.now.device.clone()),
-        bad: first.differ,
-        of: first.of,
-        first_index: first.first_index.clone(),
-        ..unplaced(trip, phase)
+        ..at(first, trip, phase)
     })
 }
 
@@ -106,15 +113,8 @@ fn repeated(ledger: &Ledger, trip: &Trip) -> Option<Origin> {
     Some(Origin {
         entry: first.entry,
         op: Some(first.op.clone()),
-        node: first.node.clone(),
         place: first.place.clone(),
-        module: first.module.clone(),
-        dtype: Some(first.now.dtype.clone()),
-        device: Some(first.now.device.clone()),
-        bad: first.differ,
-        of: first.of,
-        first_index: first.first_index.clone(),
-        ..unplaced(trip, phase)
+        ..at(first, trip, phase)
     })
 }
 

@@ -87,7 +87,9 @@ def _told(clipped: Clipped) -> Callable[..., None]:
     """`clipped`, with the result and the arguments of a call of `clip_grad_norm_`."""
 
     def told(norm: Any, parameters: Any, max_norm: Any, norm_type: Any = 2.0, *_: Any, **__: Any) -> None:
-        if norm_type == 2.0 and type(parameters) is list and type(max_norm) in (int, float):
+        # The norm of sharded gradients is a tensor of its own kind: this rank's part, whose value takes a collective.
+        whole = type(norm) is torch.Tensor
+        if whole and norm_type == 2.0 and type(parameters) is list and type(max_norm) in (int, float):
             clipped(parameters, float(max_norm), norm)
 
     return told

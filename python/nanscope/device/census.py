@@ -1,8 +1,8 @@
-"""The census of a tensor on a GPU, by one Triton kernel: what `nanscope_numeric::census` defines, without a copy of the tensor.
+"""The census of a tensor on a GPU, by one Triton kernel: what `nanscope_numeric::census` defines, where the tensor lies.
 
 Numbers are told apart by their bits, as the definition does it, so that no mode of the device (subnormals flushed to zero, say)
-has a part in it. Sums are float64, of 16-bit formats too. Triton imports this module's functions by name: it is imported where a
-tensor lies on a GPU, and not before.
+has a part in it. Sums are float64, of 16-bit formats too. This imports Triton, and is imported only where a
+tensor lies on a GPU.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def _kernel(  # type: ignore[no-untyped-def]
 
 
 def census(tensor: Tensor) -> dict[str, Any] | None:
-    """The census of a dense tensor of any shape, as plain data; `None` for a format that has no kernel. Waits for the device."""
+    """The census of a dense tensor of any shape, as plain data; `None` for a format that has no kernel. Waits for the device,
+    where a tensor that is not contiguous is copied first."""
     parts = 2 if tensor.is_complex() else 1
     flat = tensor.detach()
     flat = torch.view_as_real(flat.resolve_conj()) if parts == 2 else flat.resolve_neg()

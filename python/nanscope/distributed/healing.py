@@ -6,6 +6,7 @@ What they tell each other lies in files, as in `Peers`:
 
 heal-S-told-rank-R      the log of rank R holds its diagnosis of step S
 heal-S-found-by-rank-0  what rank 0 has tried, and for which rank's log it is
+heal-S-written-rank-R   the log of the rank to blame holds it
 heal-S-N-rank-R         whether rank R can make fix N
 """
 
@@ -68,11 +69,11 @@ def _found(watcher: Watcher, whole: Whole, name: str) -> dict[str, Any]:
     assert peers is not None
     if peers.rank != 0:
         return peers.wait_for(name, 0, whole.budget + SLACK_SECONDS)
-    found: dict[str, Any] = {"why": "fixes could not be tried"}
     try:
         found = _tried(watcher, whole)
-    finally:  # nobody waits for a rank that has failed
-        peers.post(name, found)
+    except Exception as error:  # noqa: BLE001 - our fault must not become the program's, and the others wait for an answer
+        found = {"why": f"fixes could not be tried: {type(error).__name__}: {error}"}
+    peers.post(name, found)
     return found
 
 

@@ -9,6 +9,8 @@ from _typeshed import SupportsGetItem
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "EPS_SANE",
+    "RATE_SANE",
     "Alarm",
     "Aside",
     "Backward",
@@ -62,6 +64,8 @@ __all__ = [
     "write_report",
 ]
 
+EPS_SANE: Final[float]
+RATE_SANE: Final[float]
 __version__: Final[str]
 
 @final
@@ -620,7 +624,8 @@ class Look:
     @property
     def settings(self, /) -> int:
         """
-        Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
+        Fingerprint of the settings of all groups: on which side of their limits learning rate, eps and weight decay are, and the
+        number of parameters.
         """
     @property
     def squares(self, /) -> list[float]:

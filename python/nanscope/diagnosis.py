@@ -209,7 +209,7 @@ def replay(watcher: Watcher, trip: Trip, names: Names, wide: bool = True) -> dic
 def single_element(trip: Trip, player: Player, names: Names) -> dict[str, Any] | None:
     """The only element in which the gradient that tripped differs from what the replay gives, while every other gradient is
     equal to the bit: `Single` of the run folder. `None` where that is not so."""
-    if trip.where != "gradient" or trip.tensor is None or not isinstance(trip.tensor.grad, torch.Tensor):
+    if trip.where != "gradient" or trip.late or trip.tensor is None or not isinstance(trip.tensor.grad, torch.Tensor):
         return None
     parameters = [p for p in names.all_parameters() if isinstance(p.grad, torch.Tensor)]
     again = [player.gradients.get(id(p)) for p in parameters]

@@ -17,6 +17,7 @@ def confirm_open(watcher: Watcher, error: BaseException | None) -> None:
     recorder = watcher.recorder
     popped = recorder.enter()
     try:
+        watcher.settle()
         trip = open_trip(watcher, error)
         if trip is None and watcher.peers is not None:
             trip = watcher.replicas.last(watcher)

@@ -12,28 +12,70 @@ from nanscope.capture.recorder import flatten
 
 Tensor = torch.Tensor
 GRADIENT_VOUCHED = 1e15  # below this a float32 optimizer with a sane eps cannot leave float32 in one step
-EPS_VOUCHED = 1e-30
 _SECOND_MOMENT = {"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "SparseAdam"}
 _PLAIN = {"SGD", "ASGD", "Rprop"}
+_WIDE = {torch.float32, torch.float64, torch.bfloat16}  # all reach further than 1e38
 
 
 class Gradients:
-    """What `_core.look` found, completed by what only torch can read: `bad` is the parameter with the first gradient that is
-    not finite, `largest` and `norm` are over finite elements."""
+    """What `_core.look` found, completed by what lies elsewhere: `bad` is the parameter with the first gradient that is not
+    finite, `largest` and `norm` are over finite elements. `scale` is a factor that is still in the gradients."""
 
     __slots__ = ("bad", "gradients", "largest", "lr", "norm", "settings", "squares", "zeros")
 
-    def __init__(self, seen: _core.Look, unread: list[tuple[Tensor, int]]) -> None:
-        owners = {id(p.grad): p for p, _ in unread}
-        bad, largest, _ = _elsewhere([p.grad for p, _ in unread if p.grad is not None])
-        self.bad: Tensor | None = seen.bad if bad is None or seen.bad is not None else owners[id(bad)]
-        self.largest = max(seen.largest, largest)
-        self.squares = list(seen.squares)
-        for group in {g for _, g in unread}:
-            self.squares[group] += _elsewhere([p.grad for p, g in unread if g == group and p.grad is not None])[2]
+    def __init__(self, look: _core.Look, elsewhere: Elsewhere | None = None, scale: float = 1.0) -> None:
+        self.bad: Tensor | None = look.bad
+        self.largest = look.largest
+        self.squares = list(look.squares)
+        self.zeros, self.gradients = list(look.zeros), look.gradients
+        self.lr, self.settings = look.lr, look.settings
+        if elsewhere is not None:
+            if self.bad is None:
+                self.bad = elsewhere.bad
+            self.largest = max(self.largest, elsewhere.largest)
+            for group, squares in elsewhere.squares:
+                self.squares[group] += squares
+            self.zeros = sorted(self.zeros + elsewhere.zeros)
+            self.gradients += elsewhere.count
+        if scale != 1.0:
+            self.largest /= scale
+            self.squares = [x / scale / scale for x in self.squares]
         self.norm = math.sqrt(math.fsum(self.squares))
-        self.gradients, self.zeros = seen.gradients, seen.zeros
-        self.lr, self.settings = seen.lr, seen.settings
+
+
+class Elsewhere:
+    """Gradients that the CPU kernel cannot read (device memory, sparse ones), measured where they lie: `packed` is on its way
+    to the host until `read` is called."""
+
+    def __init__(self, optimizer: Any, unread: list[tuple[Tensor, int]]) -> None:
+        self.owners: list[tuple[Tensor, int]] = []
+        held: list[Tensor] = []
+        for parameter, group in unread:
+            if parameter.grad is not None and (values := values_of(parameter.grad)) is not None:
+                self.owners.append((parameter, group))
+                held.append(values)
+        self.count = len(held)
+        self.packed = None if not held else measured(held)
+        self._places = {id(p): i for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"])}
+        self.bad: Tensor | None = None
+        self.kind = "finite"  # of the gradient of `bad`
+        self.largest = 0.0
+        self.squares: list[tuple[int, float]] = []  # of a group, one entry a gradient
+        self.zeros: list[int] = []
+
+    def read(self, numbers: list[float]) -> None:
+        """Takes `packed` as it has come to the host: norms, then largest magnitudes."""
+        norms, peaks = numbers[: self.count], numbers[self.count :]
+        for (parameter, group), norm, peak in zip(self.owners, norms, peaks, strict=True):
+            if not math.isfinite(peak):
+                if self.bad is None:
+                    self.bad, self.kind = parameter, "nan" if math.isnan(peak) else "inf"
+                continue
+            self.largest = max(self.largest, peak)
+            if math.isfinite(norm):
+                self.squares.append((group, norm * norm))
+            if peak == 0:
+                self.zeros.append(self._places[id(parameter)])
 
 
 def first_bad(tensors: list[Tensor]) -> Tensor | None:
@@ -43,36 +85,38 @@ def first_bad(tensors: list[Tensor]) -> Tensor | None:
     result = _core.scan(tensors)
     if result.first_bad is not None:
         return tensors[result.first_bad]
-    return _elsewhere([tensors[i] for i in result.unread])[0] if result.unread else None
+    return _elsewhere([tensors[i] for i in result.unread]) if result.unread else None
 
 
-def _elsewhere(tensors: list[Tensor]) -> tuple[Tensor | None, float, float]:
-    """What the CPU kernel cannot read: device memory, sparse gradients. Synchronises the device once."""
-    dense: list[Tensor] = []
-    owner: list[Tensor] = []
-    for tensor in tensors:
-        if tensor.is_meta:
-            continue
-        if tensor.layout is torch.sparse_coo:
-            value = tensor._values()
-        elif hasattr(tensor, "to_local"):
-            value = tensor.to_local()
-        else:
-            value = tensor
-        if value.layout is torch.strided and (value.is_floating_point() or value.is_complex()) and value.numel():
-            dense.append(value.detach())
-            owner.append(tensor)
-    if not dense:
-        return None, 0.0, 0.0
-    norms = torch.stack([n.to(dense[0].device, torch.float64) for n in torch._foreach_norm(dense, 2.0)])
-    peaks = torch.stack([n.to(dense[0].device, torch.float64) for n in torch._foreach_norm(dense, math.inf)])
-    both = torch.stack([norms, peaks]).cpu()  # synchronises
-    good = torch.isfinite(both[1])
-    bad = None if bool(good.all()) else owner[int((~good).nonzero()[0])]
-    finite = both[:, good & torch.isfinite(both[0])]
-    if not finite.shape[1]:
-        return bad, 0.0, 0.0
-    return bad, float(finite[1].max()), float(finite[0].square().sum())
+def values_of(tensor: Tensor) -> Tensor | None:
+    """The numbers that a tensor holds on this rank, as one dense tensor; `None` where it holds none."""
+    if tensor.is_meta:
+        return None
+    if tensor.layout is torch.sparse_coo:
+        value = tensor._values()
+    elif hasattr(tensor, "to_local"):
+        value = tensor.to_local()
+    else:
+        value = tensor
+    dense = value.layout is torch.strided and (value.is_floating_point() or value.is_complex()) and value.numel()
+    return value.detach() if dense else None
+
+
+def measured(tensors: list[Tensor]) -> Tensor:
+    """Norms and then largest magnitudes, float64, on the device of the first; NaN and infinities show in the latter."""
+    rows = [*torch._foreach_norm(tensors, 2.0), *torch._foreach_norm(tensors, math.inf)]
+    if all(row.dtype is rows[0].dtype and row.device == rows[0].device for row in rows):
+        return torch.stack(rows).to(torch.float64)
+    return torch.stack([row.to(rows[0].device, torch.float64) for row in rows])
+
+
+def _elsewhere(tensors: list[Tensor]) -> Tensor | None:
+    """The first that holds a bad value, of what the CPU kernel cannot read. Synchronises the device once."""
+    owners = [(t, values) for t in tensors if (values := values_of(t)) is not None]
+    if not owners:
+        return None
+    peaks = measured([values for _, values in owners])[len(owners) :].tolist()  # synchronises
+    return next((t for (t, _), peak in zip(owners, peaks, strict=True) if not math.isfinite(peak)), None)
 
 
 def kind_of(tensor: Tensor) -> str:
@@ -102,11 +146,15 @@ def vouched(optimizer: Any) -> bool:
         return False
     for group in optimizer.param_groups:
         lr = group.get("lr", 0.0)
-        if isinstance(lr, Tensor) or not abs(lr) < 1e6 or not abs(group.get("weight_decay", 0.0)) < 1e6:
+        if (
+            isinstance(lr, Tensor)
+            or not abs(lr) < _core.RATE_SANE
+            or not abs(group.get("weight_decay", 0.0)) < _core.RATE_SANE
+        ):
             return False
-        if name in _SECOND_MOMENT and not group.get("eps", 1.0) >= EPS_VOUCHED:
+        if name in _SECOND_MOMENT and not group.get("eps", 1.0) >= _core.EPS_SANE:
             return False
-        if any(p.dtype is not torch.float32 and p.dtype is not torch.float64 for p in group["params"]):
+        if any(p.dtype not in _WIDE for p in group["params"]):
             return False
     return True
 

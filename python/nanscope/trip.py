@@ -29,6 +29,7 @@ class Trip:
     apart: dict[str, Any] | None = None  # what ranks disagree about: `Apart` of the run folder
     place: Any = None  # (code, instruction, line) of the program, where no operator is to blame
     roots: list[Any] = field(default_factory=list)
+    late: bool = False  # seen a step later: what the step left in `grad` is gone
     together: bool = False  # all ranks have tripped in this step, and run it again in step with each other
 
     def plain(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from nanscope.capture import (
     collectives,
     data,
     functions,
+    graphs,
     modules,
     optimizers,
     parallel,
@@ -35,6 +36,7 @@ from nanscope.capture import (
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder
 from nanscope.course import MAYBE_MEANT, Course
+from nanscope.device import later
 from nanscope.distributed import early
 from nanscope.distributed.children import Children
 from nanscope.distributed.deserted import deserted, let_down
@@ -111,6 +113,9 @@ class Watcher:
         self.again = again  # how to run the program once more, where that is possible
         self.errand = errand  # what the program is being run again for
         self._device_loss: tuple[Event, Tensor] | None = None
+        self._later: later.Later | None = None  # a step on a device that is not judged yet
+        self._waits = True  # where possible
+        self._overflow = False  # a GradScaler leaves this update out, inside the optimizer's own kernel
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
@@ -127,6 +132,7 @@ class Watcher:
         self._number = 0  # of the last optimizer
         self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
+        self._norm = 0.0  # of the gradients, when they were last read
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
         self._unscaled_finite = False
         self._step_event: Event | None = None
@@ -157,6 +163,7 @@ class Watcher:
             autograd.install(recorder, self.loss_seen, self.calm),
             optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),
+            graphs.install(recorder, self._captured),
             data.install(recorder),
             profiler.install(recorder, self._step_raised),
             processes.install(recorder, self.children.hand_over),
@@ -280,16 +287,21 @@ class Watcher:
             self._last_optimizer = weakref.ref(optimizer)
             self.optimizers.add(optimizer)
             self._number = self.course.number(optimizer)
-        if self._device_loss is not None:
-            event, root = self._device_loss
-            self._device_loss = None
-            self._loss_read(event, root, root.item())  # synchronises
-        gradients: Any = _core.look(optimizer.param_groups)
-        if gradients.unread is not None:
-            gradients = signals.Gradients(gradients, gradients.unread)
-        self._gradients = gradients
+        self.settle()
+        look = _core.look(optimizer.param_groups)
+        scaled = later.scaled_by(optimizer)
+        if self._can_wait(optimizer, look) and self._wait(optimizer, look, scaled):
+            self.calm.spent(time.perf_counter_ns() - start)
+            return False
+        gradients = self._gradients = self._read(optimizer, look, scaled)
         if self.course.monitor.batch_due(gradients.norm, recorder):
             self.course.monitor.batch(self.clock.step_of(optimizer), recorder)
+        self._overflow = scaled is not None and bool(scaled[0].item())
+        if self._overflow:
+            self._vouched = True
+            self.calm.spent(time.perf_counter_ns() - start)
+            self._overflowed(optimizer)
+            return False
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
@@ -328,6 +340,83 @@ class Watcher:
         self.calm.spent(time.perf_counter_ns() - start)
         return False
 
+    def _read(self, optimizer: Any, look: _core.Look, scaled: Any) -> Any:
+        """What is known of the gradients, and of a loss that was not read yet. Waits for the device where they lie on one."""
+        waiting, self._device_loss = self._device_loss, None
+        if waiting is None and not look.unread and scaled is None:
+            return look
+        elsewhere, value = later.now(optimizer, look, None if waiting is None else waiting[1])
+        if waiting is not None and value is not None:
+            self._loss_read(*waiting, value)
+        factor = 1.0 if scaled is None or scaled[1] is None else scaled[1].item()
+        return signals.Gradients(look, elsewhere, factor)
+
+    # ---- steps that are judged later
+
+    def _can_wait(self, optimizer: Any, look: _core.Look) -> bool:
+        """Whether a step on a device can be judged when the next one is made: nothing but its own numbers matters, and the device
+        leaves a bad update out."""
+        return (
+            self._waits
+            and look.unread is not None
+            and self._settings.get(id(optimizer)) == (look.settings, True)
+            and self._number not in self.course._carries
+            and self.on_trip != "continue"  # which makes a bad update
+            and self.pending is None
+            and self.handled is None
+            and self.peers is None
+            and self.errand is None
+            and not (self.audit.seen.any or self.audit.every or self.others)
+            and not self.collectives.works
+            and later.can_wait(optimizer, look)
+        )
+
+    def _wait(self, optimizer: Any, look: _core.Look, scaled: Any) -> bool:
+        """False, with nothing done, where that does not work after all."""
+        recorder = self.recorder
+        step = self.clock.step_of(optimizer)
+        try:
+            self._later = later.Later(optimizer, look, step, self._device_loss, list(recorder.changed), scaled)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
+            self.warn(f"steps are judged at once, not a step later: {type(error).__name__}: {error}")
+            self._waits = False
+            return False
+        self._device_loss = self._gradients = self._step_event = None
+        self._vouched = True
+        if self.course.monitor.batch_due(self._norm, recorder):
+            self.course.monitor.batch(step, recorder)
+        return True
+
+    def settle(self) -> None:
+        """Judges the step before, where that was put off: it is in the record then. Raises `Stop`."""
+        waiting, self._later, self.recorder.earlier = self._later, None, None
+        if waiting is None:
+            return
+        seen = waiting.read()
+        gradients, optimizer = seen.gradients, waiting.optimizer
+        if waiting.event is not None:
+            waiting.event.value = seen.loss
+        where, kind, tensor = None, waiting.elsewhere.kind, gradients.bad
+        if seen.loss is not None and not math.isfinite(seen.loss):
+            where, kind, tensor = "loss", "nan" if math.isnan(seen.loss) else "inf", waiting.root
+        elif tensor is not None and not waiting.scaled:
+            where = "gradient"
+        elif seen.buffer is not None and not self._was_bad(seen.buffer, waiting.tape):
+            where, kind, tensor = "buffer", signals.kind_of(seen.buffer), seen.buffer
+        if where is not None:
+            trip = Trip(waiting.step, where, kind, waiting.tape, tensor, None, seen.loss, optimizer)
+            trip.roots, trip.late = waiting.roots, True
+            self.confirm(trip)
+        number, own, loss, scale = waiting.record
+        loss = loss if seen.loss is None else seen.loss
+        self._norm = gradients.norm
+        told = None if seen.overflow else gradients
+        alarm = self._observe(optimizer, number, waiting.step, own, loss, told, scale, seen.overflow)
+        if alarm is not None:
+            self._alarmed(alarm, optimizer, loss)
+
+    # ---- steps
+
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
         vouched = signals.vouched(optimizer)
@@ -346,6 +435,7 @@ class Watcher:
         start = time.perf_counter_ns()
         recorder = self.recorder
         recorder.count_step()
+        skipped, self._overflow = skipped or self._overflow, False
         if not skipped and not self._vouched:
             bad = signals.first_bad(signals.optimizer_tensors(optimizer))
             if bad is not None:
@@ -356,6 +446,10 @@ class Watcher:
 
     def _step_raised(self) -> None:
         """An optimizer's step has ended in an exception. The program may catch it and go on: the tape goes on with it."""
+        self._overflow = False
+        if self._later is not None:
+            self._later.stepped()
+            self._later = None
         if not self.calm.abandon():
             self._raised()
 
@@ -363,8 +457,14 @@ class Watcher:
         """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""
         if taken:
             return
-        self.audit.forget()
         start = time.perf_counter_ns()
+        self.settle()
+        self._overflowed(optimizer)
+        self._end_step(optimizer, True, start)
+
+    def _overflowed(self, optimizer: Any) -> None:
+        """A GradScaler leaves the update out. Raises `Stop` if it hides something."""
+        self.audit.forget()
         step = self.clock.step_of(optimizer)
         if self.peers is not None:
             called = _core.caller()
@@ -379,7 +479,6 @@ class Watcher:
             self.confirm(trip)
         self._gradients = None
         self.handled = None
-        self._end_step(optimizer, True, start)
 
     def _collapsing(self, optimizer: Any, step: int) -> Trip | None:
         """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
@@ -406,14 +505,27 @@ class Watcher:
             self._skips = None
         self.calm.spent(time.perf_counter_ns() - start)
         scale = None if self.scaler is None else self.scale()
+        if self._later is not None:
+            self._put_off(self._later, scale)
+            return
         loss = self.calm.loss
-        alarm = self._observe(optimizer, step, self.calm.end_step(), loss, gradients, scale, skipped)
+        alarm = self._observe(optimizer, self._number, step, self.calm.end_step(), loss, gradients, scale, skipped)
         if alarm is not None:
             self._alarmed(alarm, optimizer, loss)
+        self._norm = self._norm if gradients is None else gradients.norm
         self.recorder.boundary()
         self._learn(optimizer, gradients)
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
+
+    def _put_off(self, waiting: later.Later, scale: float | None) -> None:
+        """The update was made; all that is known of the step goes to where it is judged."""
+        waiting.stepped()
+        waiting.tape, waiting.roots = self._keep_tape(), list(self.recorder.roots)
+        self.recorder.earlier = (waiting.tape, waiting.roots)
+        loss = self.calm.loss
+        waiting.record = (self._number, self.calm.end_step(), loss, scale)
+        self.recorder.boundary()
 
     def _learn(self, optimizer: Any, gradients: Any) -> None:
         """The next steps of an optimizer need no closer look while nothing changes."""
@@ -433,6 +545,7 @@ class Watcher:
     def _observe(
         self,
         optimizer: Any,
+        number: int,
         step: int,
         own: int,
         loss: float | None,
@@ -442,18 +555,18 @@ class Watcher:
     ) -> _core.Alarm | None:
         """Writes the record of a step, and asks the monitor."""
         course = self.course
-        carried = bool(course._carries) and course.carried(self._number, optimizer)
+        carried = bool(course._carries) and course.carried(number, optimizer)
         log = self.run_folder.log
         if type(gradients) is _core.Look:
-            return course.monitor.step(log, step, own, self._number, loss, gradients, scale, skipped, carried)
+            return course.monitor.step(log, step, own, number, loss, gradients, scale, skipped, carried)
         lr = signals.learning_rate(optimizer)
         if gradients is None:  # a GradScaler has left the update out: nobody looked
             self.run_folder.step(step, own, loss, None, None, scale, lr, skipped)
-            return course.monitor.observe(step, self._number, loss, lr=lr, scale=scale, skipped=skipped)
+            return course.monitor.observe(step, number, loss, lr=lr, scale=scale, skipped=skipped)
         self.run_folder.step(step, own, loss, gradients.norm, gradients.largest, scale, lr, skipped)
         groups = [math.sqrt(x) for x in gradients.squares]
         return course.monitor.observe(
-            step, self._number, loss, gradients.norm, gradients.largest, groups, gradients.gradients, gradients.zeros,
+            step, number, loss, gradients.norm, gradients.largest, groups, gradients.gradients, gradients.zeros,
             lr, scale, skipped, carried,
         )  # fmt: skip
 
@@ -512,6 +625,7 @@ class Watcher:
 
     def _manual_step(self) -> None:
         """The program has changed its parameters without an optimizer, and now begins the next forward."""
+        self.settle()
         updated = list(self.recorder.updated)
         bad = signals.first_bad([u.detach() for u in updated])
         trip, self.pending = self.pending, None
@@ -530,6 +644,11 @@ class Watcher:
         self.run_folder.step(step, self.calm.end_step(), loss, None, None, self.scale(), None, False)
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
+
+    def _captured(self) -> None:
+        called = _core.caller()
+        line = "" if called is None else f" ({make_place(*called, self.run_folder.info['cwd'])['file']}:{called[2]})"
+        self.warn(f"a CUDA graph was captured{line}: steps that it replays are not watched")
 
     # ---- trips
 
@@ -550,13 +669,13 @@ class Watcher:
         if not changed:
             return None
         bad = signals.first_bad(changed)
-        if bad is None or self._was_bad(bad):
+        if bad is None or self._was_bad(bad, self.recorder.tape):
             return None
         return self._trip("buffer", optimizer, bad, bad)
 
-    def _was_bad(self, buffer: Tensor) -> bool:
+    def _was_bad(self, buffer: Tensor, tape: Tape) -> bool:
         """True when the buffer was not finite before this step already (an observer's initial range, an unfilled memory)."""
-        for event in self.recorder.tape.events:
+        for event in tape.events:
             for tensor, copy in event.state.buffers if event.state is not None else ():
                 if tensor is buffer:
                     return signals.kind_of(copy) != "finite"

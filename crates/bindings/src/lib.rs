@@ -31,6 +31,10 @@ mod _core {
     #[pymodule_export]
     use super::log::{Log, append_outcomes, outcomes, steps};
     #[pymodule_export]
+    const RATE_SANE: f64 = super::look::RATE_SANE;
+    #[pymodule_export]
+    const EPS_SANE: f64 = super::look::EPS_SANE;
+    #[pymodule_export]
     use super::look::{Look, look};
     #[pymodule_export]
     use super::monitor::{Alarm, Monitor};

@@ -14,6 +14,11 @@ use crate::scan::{Dtypes, Memory, threads};
 /// Below this the lock of the interpreter is kept: giving it up and taking it back costs more than others wait.
 const KEPT_BYTES: usize = 4 << 20;
 
+/// An update is sane with learning rates and weight decays below this,
+pub(crate) const RATE_SANE: f64 = 1e6;
+/// and with an `eps` of at least this: `signals.vouched` in Python, which is asked again when one of them crosses its limit.
+pub(crate) const EPS_SANE: f64 = 1e-30;
+
 /// What one look at an optimizer's parameter groups found. Norms are over finite elements.
 #[pyclass(frozen, get_all, module = "nanscope._core")]
 pub(crate) struct Look {
@@ -35,7 +40,8 @@ pub(crate) struct Look {
     pub(crate) lr: Option<f64>,
     /// Largest learning rate of all groups; None when one is a tensor.
     pub(crate) largest_lr: Option<f64>,
-    /// Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
+    /// Fingerprint of the settings of all groups: on which side of their limits learning rate, eps and weight decay are, and the
+    /// number of parameters.
     settings: u64,
 }
 
@@ -206,8 +212,11 @@ fn visit<'py>(
             Setting::Absent => largest_lr,
             Setting::Other => None,
         };
-        for value in [rate, setting(intern!(py, "eps"))?, setting(intern!(py, "weight_decay"))?] {
-            value.hash(&mut settings);
+        let (eps, decay) = (setting(intern!(py, "eps"))?, setting(intern!(py, "weight_decay"))?);
+        for sane in
+            [rate.sane(|x| x.abs() < RATE_SANE), eps.sane(|x| x >= EPS_SANE), decay.sane(|x| x.abs() < RATE_SANE)]
+        {
+            settings.write_u8(sane);
         }
         let params = group.as_any().get_item(intern!(py, "params"))?;
         let mut count = 0u64;
@@ -253,11 +262,13 @@ impl Setting {
         }
     }
 
-    fn hash(&self, into: &mut impl Hasher) {
+    /// Which of the kinds that matter it is: a number within its limit or beyond it, absent, anything else.
+    fn sane(&self, within: impl Fn(f64) -> bool) -> u8 {
         match self {
-            Setting::Absent => into.write_u8(0),
-            Setting::Number(x) => into.write_u64(x.to_bits()),
-            Setting::Other => into.write_u8(1),
+            Setting::Absent => 0,
+            Setting::Number(x) if within(*x) => 1,
+            Setting::Number(_) => 2,
+            Setting::Other => 3,
         }
     }
 }

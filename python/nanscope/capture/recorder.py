@@ -58,6 +58,9 @@ class Recorder(_core.Recording):
         )  # before the program itself changes a parameter; True: leave it out
         self.on_manual_step: Callable[[], None] = self.boundary
         self.optimizers_seen: bool | None = None  # whether the program has an optimizer; None: nobody has looked
+        self.earlier: tuple[Tape, list[torch.nn.Module]] | None = (
+            None  # a step that may still be run again, and its modules
+        )
         self.closure_of: Any = None
         self._closure_popped = False
 
@@ -81,8 +84,15 @@ class Recorder(_core.Recording):
     def before_change(self, target: Tensor) -> str:
         """What an in-place change of `target` means: `made` (an event's output), `read` (an outside tensor that the tape has
         read; its first value is kept) or `unread` (nothing on the tape depends on its old value)."""
-        base = self._outside_base(target)
-        if base is None and self.producer(target) is None and self._in_module(target):
+        if self.earlier is not None:
+            tape, roots = self.earlier
+            before = self._outside_base(target, tape)
+            if before is None and self._in_module(target, roots):
+                before = target
+            if before is not None:
+                self.keep_original(before, tape)
+        base = self._outside_base(target, self.tape)
+        if base is None and self.producer(target) is None and self._in_module(target, self.roots):
             base = target
         if base is not None:
             self.keep_original(base)
@@ -90,9 +100,8 @@ class Recorder(_core.Recording):
             return "made"
         return "unread" if base is None else "read"
 
-    def _outside_base(self, target: Tensor) -> Tensor | None:
+    def _outside_base(self, target: Tensor, tape: Tape) -> Tensor | None:
         """The outside tensor that the tape has read and that shares memory with `target`."""
-        tape = self.tape
         for weak in tape.fresh:
             tensor = weak()
             if tensor is not None:
@@ -101,16 +110,17 @@ class Recorder(_core.Recording):
         weak = tape.storages.get(storage_id(target)) if tape.storages else None
         return None if weak is None else weak()
 
-    def _in_module(self, target: Tensor) -> bool:
+    def _in_module(self, target: Tensor, roots: list[torch.nn.Module]) -> bool:
         if isinstance(target, torch.nn.Parameter) or target.grad_fn is None:
             wanted = storage_id(target)
-            for root in self.roots:
+            for root in roots:
                 if wanted in self.volatile(root).storages():
                     return True
         return False
 
-    def keep_original(self, target: Tensor) -> None:
-        tape = self.tape
+    def keep_original(self, target: Tensor, tape: Tape | None = None) -> None:
+        """Keeps what `target` holds, for a replay of `tape`, before it is changed for the first time."""
+        tape = self.tape if tape is None else tape
         if id(target) in tape.originals:
             return
         held = sum(copy.numel() * copy.element_size() for _, copy in tape.originals.values())

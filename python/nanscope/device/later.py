@@ -1,0 +1,146 @@
+"""Steps on a device, judged without waiting for it: what is found is read at the next step, by when it has long been there, and the
+device itself leaves a bad update out.
+
+Torch's fused optimizers make no update where `optimizer.found_inf` holds 1, which is how `GradScaler` tells them
+(https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler); where it holds 0 the update is the same to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from nanscope import _core, signals
+from nanscope.capture.event import Event, Tape
+
+Tensor = torch.Tensor
+DEVICES = {"cuda"}  # where a copy to the host can be waited for by itself
+
+
+def scaled_by(optimizer: Any) -> tuple[Tensor, Tensor | None] | None:
+    """What a `GradScaler` has told a fused optimizer for the step to come: whether to leave it out, and the factor that is still
+    in the gradients (`None`: none). `None` for a step without."""
+    found = getattr(optimizer, "found_inf", None)
+    if not isinstance(found, Tensor) or not getattr(optimizer, "_step_supports_amp_scaling", False):
+        return None
+    factor = getattr(optimizer, "grad_scale", None)
+    return found, factor if isinstance(factor, Tensor) else None
+
+
+def now(optimizer: Any, look: _core.Look, loss: Tensor | None) -> tuple[signals.Elsewhere | None, float | None]:
+    """What a look at an optimizer could not read, and a loss on a device, in one transfer. Waits for the device."""
+    elsewhere = signals.Elsewhere(optimizer, look.unread) if look.unread else None
+    value = None
+    if elsewhere is not None and elsewhere.packed is not None:
+        packed = elsewhere.packed
+        if loss is not None and loss.is_floating_point():
+            packed = torch.cat([packed, loss.reshape(1).to(packed.device, packed.dtype)])
+        numbers = packed.tolist()
+        elsewhere.read(numbers[: 2 * elsewhere.count])
+        value = numbers[-1] if len(numbers) > 2 * elsewhere.count else None
+    if loss is not None and value is None:
+        value = loss.item()
+    return elsewhere, value
+
+
+def can_wait(optimizer: Any, look: _core.Look) -> bool:
+    """Whether a step can be judged later: all gradients lie on one device, and the optimizer leaves an update out by itself.
+    Whether it is `signals.vouched` for is not asked here."""
+    if not look.unread or look.gradients or not getattr(optimizer, "_step_supports_amp_scaling", False):
+        return False
+    groups = optimizer.param_groups
+    gradients = [p.grad for p, _ in look.unread]
+    first = gradients[0]
+    return (
+        all(group.get("fused") for group in groups)
+        and first.device.type in DEVICES
+        and all(
+            type(g) is Tensor and g.layout is torch.strided and g.device == first.device and g.dtype is first.dtype
+            for g in gradients
+        )
+    )
+
+
+class Later:
+    """The signals of one step, on their way to the host from the moment this is made, on the stream that the step runs on.
+
+    `loss` is a tensor of one element or `None`; `buffers` those that the step has changed, which keep no update back: one may
+    have been infinite before. `scaled` is as of `scaled_by`. `tape`, `roots` and `record` are set when the update was made.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        look: _core.Look,
+        step: int,
+        loss: tuple[Event, Tensor] | None,
+        buffers: list[Tensor],
+        scaled: tuple[Tensor, Tensor | None] | None,
+    ) -> None:
+        self.optimizer, self.look, self.step = optimizer, look, step
+        self.tape: Tape
+        self.roots: list[Any] = []
+        self.record: tuple[Any, ...] = ()  # what else belongs into the record of the step
+        self.event = None if loss is None else loss[0]
+        self.root = None if loss is None else loss[1]
+        self.elsewhere = signals.Elsewhere(optimizer, list(look.unread or ()))
+        packed = self.elsewhere.packed
+        assert packed is not None
+        device = packed.device
+
+        def row(value: Tensor | None) -> Tensor:
+            empty = torch.zeros(1, dtype=torch.float64, device=device)
+            return empty if value is None else value.detach().reshape(1).to(device, torch.float64)
+
+        peaks = packed[self.elsewhere.count :]
+        self.buffers = [(b, values) for b in buffers if (values := signals.values_of(b)) is not None]
+        judged = row(None if loss is None else loss[1])
+        overflow = ~torch.isfinite(peaks).all() if scaled is None else scaled[0].reshape(1).to(device) != 0
+        bad = ~torch.isfinite(judged) | overflow
+        self.scaled = scaled is not None
+        found, factor = (row(scaled[0]), row(scaled[1])) if scaled is not None else (row(None), row(None))
+        parts = [packed, judged, found, factor]
+        if self.buffers:
+            parts.append(signals.measured([values for _, values in self.buffers])[len(self.buffers) :].to(device))
+        whole = torch.cat(parts)
+        self._event: Any = None
+        if device.type == "cuda":
+            self._host = torch.empty(whole.shape, dtype=whole.dtype, pin_memory=True)
+            self._host.copy_(whole, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+        else:
+            self._host = whole.to("cpu", copy=True)
+        self._had = getattr(optimizer, "found_inf", None)
+        optimizer.found_inf = bad.reshape(()).to(torch.float32)  # last: what fails before has changed nothing
+
+    def stepped(self) -> None:
+        """The optimizer is as it was before."""
+        if self._had is None:
+            del self.optimizer.found_inf
+        else:
+            self.optimizer.found_inf = self._had
+
+    def read(self) -> Read:
+        """Waits for the copy, which is a step old."""
+        if self._event is not None:
+            self._event.synchronize()
+        numbers = self._host.tolist()
+        count = 2 * self.elsewhere.count
+        self.elsewhere.read(numbers[:count])
+        loss, found, factor, *buffers = numbers[count:]
+        gradients = signals.Gradients(self.look, self.elsewhere, factor or 1.0)
+        bad = next((b for (b, _), peak in zip(self.buffers, buffers, strict=True) if not math.isfinite(peak)), None)
+        return Read(gradients, None if self.event is None else loss, bad, found != 0)
+
+
+class Read:
+    """What a step held: `loss` is `None` where it was read before, `buffer` the first changed one that is not finite, `overflow`
+    whether a `GradScaler` has left the update out."""
+
+    __slots__ = ("buffer", "gradients", "loss", "overflow")
+
+    def __init__(self, gradients: signals.Gradients, loss: float | None, buffer: Tensor | None, overflow: bool) -> None:
+        self.gradients, self.loss, self.buffer, self.overflow = gradients, loss, buffer, overflow

@@ -55,7 +55,8 @@ def patched() -> dict[str, object]:
     found: dict[str, object] = {}
     places = (
         torch, torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd, torch.autograd.Function, torch.nn.utils,
-        torch.nn.utils.clip_grad, torch.nn.utils.stateless, torch.utils.checkpoint, torch.func, torch.amp.GradScaler, torch.cuda.CUDAGraph,
+        torch.nn.utils.clip_grad, torch.nn.utils.stateless, torch.utils.checkpoint, torch.func, torch.amp.GradScaler,
+        torch.cuda.CUDAGraph,
         torch.distributed, torch.nn.parallel.DistributedDataParallel, DataLoader, _BaseDataLoaderIter,
         *(getattr(torch.optim, name) for name in ("SGD", "Adam", "AdamW", "LBFGS", "Adagrad", "RMSprop")),
     )  # fmt: skip

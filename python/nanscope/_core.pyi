@@ -29,6 +29,7 @@ __all__ = [
     "Made",
     "Modules",
     "Monitor",
+    "Noted",
     "Pass",
     "Recording",
     "Ref",
@@ -184,6 +185,15 @@ class Calm:
         """
         Reads the loss that backward begins from; true when it is a finite number of the CPU, and so nothing to look at.
         """
+    def read_unscaled(self, /, loss: Any) -> None:
+        """
+        A `GradScaler` is about to scale this loss: what is recorded is its value, not the product. Of a loss that is no number of
+        the CPU nothing is known.
+        """
+    def scaled_by(self, /, scaler: Any) -> None:
+        """
+        The `GradScaler` in use: its scale goes into the records of steps.
+        """
     def spent(self, /, nanos: SupportsIndex) -> None:
         """
         Counts time that the watch has taken in the running step.
@@ -192,6 +202,11 @@ class Calm:
     def total_nanos(self, /) -> int:
         """
         All time taken in steps that are over.
+        """
+    @property
+    def unscaled(self, /) -> float | None:
+        """
+        What `read_unscaled` has read in the running step.
         """
     def write_to(self, /, log: Log | None) -> None:
         """
@@ -763,6 +778,18 @@ class Monitor:
         optimizer's step.
 
         Raises ValueError when `place` is no place, or the alarm is another monitor's.
+        """
+
+@final
+class Noted:
+    """
+    Stands in for a method whose call is an event of the tape that gives back nothing.
+    """
+    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
+    def __new__(cls, /, recorder: Recording, original: Any, other: Any) -> Noted:
+        """
+        `other` is called instead of `original` for a call with keywords, or of which a tracer has to be told.
         """
 
 @final

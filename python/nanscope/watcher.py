@@ -130,11 +130,13 @@ class Watcher:
         self.kernels = Kernels(checks.attention, self)
         self.others = [audit for audit in (self.kernels, Repetition(checks.repeat, self)) if audit.every is not None]
         self._number = 0  # of the last optimizer
-        self._skips: list[int] | None = None  # first step and number of the updates that a GradScaler left out in a row
+        self._skips: list[int] | None = (
+            None  # updates that a GradScaler left out in a row: the first, how many, and the
+        )
+        # number of steps before them
         self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
         self._norm = 0.0  # of the gradients, when they were last read
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
-        self._unscaled_finite = False
         self._step_event: Event | None = None
         self._vouched = False
         self._uninstall: list[Any] = []
@@ -246,26 +248,25 @@ class Watcher:
         self.calm.spent(time.perf_counter_ns() - start)
 
     def _loss_read(self, event: Event, root: Tensor, value: float) -> None:
-        event.value = self.calm.loss = value
+        unscaled = self.calm.unscaled
+        event.value = value
+        self.calm.loss = value if unscaled is None else unscaled
         if not math.isfinite(value) and self.pending is None:
-            unscaled = self.scaler is None or not self._only_scaled(value)
-            if unscaled:
+            # Under a GradScaler an infinite scaled loss may be a finite loss times the scale.
+            if not (math.isinf(value) and unscaled is not None and math.isfinite(unscaled)):
                 kind = "nan" if math.isnan(value) else "inf"
                 self.pending = Trip(self.clock.now(), "loss", kind, self._keep_tape(), root, None, value)
                 self.pending.roots = list(self.recorder.roots)
                 self.calm.forget()
-
-    def _only_scaled(self, value: float) -> bool:
-        """Under a GradScaler an infinite scaled loss may be a finite loss times the scale."""
-        return math.isinf(value) and self._unscaled_finite
 
     def scaled(self, scaler: Any, outputs: Any = None) -> None:
         """A GradScaler is in use: infinite gradients are its business."""
         if self.scaler is not scaler:
             self.scaler = scaler
             self.calm.forget()
-        found = signals.scalar(outputs) if isinstance(outputs, Tensor) and outputs.device.type == "cpu" else None
-        self._unscaled_finite = found is not None and math.isfinite(found)
+            self.calm.scaled_by(scaler)
+        if isinstance(outputs, Tensor):
+            self.calm.read_unscaled(outputs)
 
     def zeroed(self) -> None:
         """Gradients are thrown away without a step: the program has handled this attempt itself."""
@@ -283,10 +284,7 @@ class Watcher:
         """Returns True to leave the update out. Raises `Stop`."""
         start = time.perf_counter_ns()
         recorder = self.recorder
-        if self._last_optimizer is None or self._last_optimizer() is not optimizer:
-            self._last_optimizer = weakref.ref(optimizer)
-            self.optimizers.add(optimizer)
-            self._number = self.course.number(optimizer)
+        self._turn_to(optimizer)
         self.settle()
         look = _core.look(optimizer.param_groups)
         scaled = later.scaled_by(optimizer)
@@ -340,6 +338,12 @@ class Watcher:
         self.calm.spent(time.perf_counter_ns() - start)
         return False
 
+    def _turn_to(self, optimizer: Any) -> None:
+        if self._last_optimizer is None or self._last_optimizer() is not optimizer:
+            self._last_optimizer = weakref.ref(optimizer)
+            self.optimizers.add(optimizer)
+            self._number = self.course.number(optimizer)
+
     def _read(self, optimizer: Any, look: _core.Look, scaled: Any) -> Any:
         """What is known of the gradients, and of a loss that was not read yet. Waits for the device where they lie on one."""
         waiting, self._device_loss = self._device_loss, None
@@ -376,7 +380,8 @@ class Watcher:
         recorder = self.recorder
         step = self.clock.step_of(optimizer)
         try:
-            self._later = later.Later(optimizer, look, step, self._device_loss, list(recorder.changed), scaled)
+            scale = getattr(self.scaler, "_scale", None)
+            self._later = later.Later(optimizer, look, step, self._device_loss, list(recorder.changed), scaled, scale)
         except Exception as error:  # noqa: BLE001 - our fault must not become the program's
             self.warn(f"steps are judged at once, not a step later: {type(error).__name__}: {error}")
             self._waits = False
@@ -407,11 +412,11 @@ class Watcher:
             trip = Trip(waiting.step, where, kind, waiting.tape, tensor, None, seen.loss, optimizer)
             trip.roots, trip.late = waiting.roots, True
             self.confirm(trip)
-        number, own, loss, scale = waiting.record
-        loss = loss if seen.loss is None else seen.loss
+        number, own, loss = waiting.record
+        loss = loss if seen.loss is None else seen.loss / (seen.scale or 1.0)
         self._norm = gradients.norm
         told = None if seen.overflow else gradients
-        alarm = self._observe(optimizer, number, waiting.step, own, loss, told, scale, seen.overflow)
+        alarm = self._observe(optimizer, number, waiting.step, own, loss, told, seen.scale, seen.overflow)
         if alarm is not None:
             self._alarmed(alarm, optimizer, loss)
 
@@ -435,7 +440,10 @@ class Watcher:
         start = time.perf_counter_ns()
         recorder = self.recorder
         recorder.count_step()
-        skipped, self._overflow = skipped or self._overflow, False
+        if self._overflow:
+            skipped, self._overflow = True, False
+            if self._skips is not None:
+                self._skips[2] = recorder.steps_taken  # it has taken none
         if not skipped and not self._vouched:
             bad = signals.first_bad(signals.optimizer_tensors(optimizer))
             if bad is not None:
@@ -453,11 +461,10 @@ class Watcher:
         if not self.calm.abandon():
             self._raised()
 
-    def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None:
-        """`GradScaler.step` has returned; if it left the update out, the step is over all the same."""
-        if taken:
-            return
+    def left_out(self, optimizer: Any) -> None:
+        """`GradScaler.step` has left the update out; the step is over all the same."""
         start = time.perf_counter_ns()
+        self._turn_to(optimizer)
         self.settle()
         self._overflowed(optimizer)
         self._end_step(optimizer, True, start)
@@ -482,7 +489,9 @@ class Watcher:
 
     def _collapsing(self, optimizer: Any, step: int) -> Trip | None:
         """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
-        self._skips = self._skips or [step, 0]
+        taken = self.recorder.steps_taken
+        if self._skips is None or self._skips[2] != taken:
+            self._skips = [step, 0, taken]
         self._skips[1] += 1
         scale = self.scale()
         if self._skips[1] < 2 or scale is None or scale > SCALE_SANE:
@@ -502,11 +511,10 @@ class Watcher:
         self._snapshot = self._step_event = None
         if not skipped:
             self.handled = None
-            self._skips = None
         self.calm.spent(time.perf_counter_ns() - start)
         scale = None if self.scaler is None else self.scale()
         if self._later is not None:
-            self._put_off(self._later, scale)
+            self._put_off(self._later)
             return
         loss = self.calm.loss
         alarm = self._observe(optimizer, self._number, step, self.calm.end_step(), loss, gradients, scale, skipped)
@@ -518,21 +526,23 @@ class Watcher:
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
 
-    def _put_off(self, waiting: later.Later, scale: float | None) -> None:
+    def _put_off(self, waiting: later.Later) -> None:
         """The update was made; all that is known of the step goes to where it is judged."""
         waiting.stepped()
         waiting.tape, waiting.roots = self._keep_tape(), list(self.recorder.roots)
         self.recorder.earlier = (waiting.tape, waiting.roots)
         loss = self.calm.loss
-        waiting.record = (self._number, self.calm.end_step(), loss, scale)
+        waiting.record = (self._number, self.calm.end_step(), loss)
         self.recorder.boundary()
 
     def _learn(self, optimizer: Any, gradients: Any) -> None:
         """The next steps of an optimizer need no closer look while nothing changes."""
-        quiet = self.pending is None and self.handled is None and self.scaler is None and self._device_loss is None
+        quiet = self.pending is None and self.handled is None and self._device_loss is None
+        fused = getattr(optimizer, "_step_supports_amp_scaling", False)  # a scaler tells it what to do in attributes
         known = self._settings.get(id(optimizer))
         if (
             quiet
+            and (self.scaler is None or not fused)
             and self.errand is None
             and not self.audit.every
             and not self.others

@@ -43,6 +43,10 @@ struct State {
     running: Option<Running>,
     log: Option<Py<Log>>,
     loss: Option<f64>,
+    /// The loss before a `GradScaler` has scaled it.
+    unscaled: Option<f64>,
+    /// The `GradScaler` in use.
+    scaler: Option<Py<PyAny>>,
     /// The first step that is looked at closely, calm or not.
     look_at: Option<u64>,
     /// What the program has clipped last, and the number of events until then.
@@ -119,6 +123,29 @@ impl Calm {
         self.state().look_at = step;
     }
 
+    /// The `GradScaler` in use: its scale goes into the records of steps.
+    fn scaled_by(&self, scaler: Py<PyAny>) {
+        let old = self.state().scaler.replace(scaler);
+        drop(old);
+    }
+
+    /// A `GradScaler` is about to scale this loss: what is recorded is its value, not the product. Of a loss that is no number of
+    /// the CPU nothing is known.
+    fn read_unscaled(&self, loss: &Bound<'_, PyAny>) -> PyResult<()> {
+        let start = Instant::now();
+        let value = self.recorder.get().apart(loss.py(), || number(loss))?;
+        let mut state = self.state();
+        state.unscaled = value;
+        state.nanos += nanos(start);
+        Ok(())
+    }
+
+    /// What `read_unscaled` has read in the running step.
+    #[getter]
+    fn unscaled(&self) -> Option<f64> {
+        self.state().unscaled
+    }
+
     /// Where the records of steps go; None once it is closed.
     fn write_to(&self, log: Option<Py<Log>>) {
         let old = std::mem::replace(&mut self.state().log, log);
@@ -142,7 +169,7 @@ impl Calm {
         let Some(value) = number(root)?.filter(|value| value.is_finite()) else { return Ok(false) };
         event.borrow_mut().set_value(value);
         let mut state = self.state();
-        state.loss = Some(value);
+        state.loss = state.unscaled.or(Some(value));
         state.nanos += nanos(start);
         Ok(true)
     }
@@ -157,7 +184,7 @@ impl Calm {
         let mut state = self.state();
         let nanos = std::mem::take(&mut state.nanos);
         state.total_nanos += nanos;
-        state.loss = None;
+        (state.loss, state.unscaled) = (None, None);
         nanos
     }
 
@@ -322,6 +349,11 @@ impl Calm {
         let start = Instant::now();
         recording.count_step();
         let step: u64 = self.clock.get().stepped(optimizer)?;
+        let scaler = self.state().scaler.as_ref().map(|scaler| scaler.clone_ref(py));
+        let scale = match scaler {
+            Some(scaler) => only_element(&scaler.bind(py).getattr(intern!(py, "_scale"))?),
+            None => None,
+        };
         let (log, loss, spent) = {
             let mut state = self.state();
             let spent = std::mem::take(&mut state.nanos) + nanos(start);
@@ -335,7 +367,7 @@ impl Calm {
             running.number,
             loss,
             running.look.get(),
-            None,
+            scale,
             false,
             false,
         );
@@ -343,7 +375,10 @@ impl Calm {
             Some(alarm) => self.alarmed.bind(py).call1((alarm, optimizer, loss)).map(drop),
             None => Ok(()),
         };
-        self.state().loss = None;
+        {
+            let mut state = self.state();
+            (state.loss, state.unscaled) = (None, None);
+        }
         recording.boundary(py)?;
         told
     }

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from torch.amp.grad_scaler import GradScaler
 
+from nanscope import _core
 from nanscope.capture.recorder import Recorder
 
 
@@ -15,12 +16,12 @@ class Scaled(Protocol):
     """What is told of a scaler in use."""
 
     def scaled(self, scaler: Any, outputs: Any) -> None: ...
-    def scaler_stepped(self, scaler: Any, optimizer: Any, taken: bool) -> None: ...
+    def left_out(self, optimizer: Any) -> None: ...
 
 
 def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
-    """Patches `scale`, `unscale_` and `step` of `GradScaler`."""
-    scale, unscale, step = GradScaler.scale, GradScaler.unscale_, GradScaler.step
+    """Patches `scale`, `unscale_`, `step` and `update` of `GradScaler`."""
+    scale, unscale, step, update = GradScaler.scale, GradScaler.unscale_, GradScaler.step, GradScaler.update
 
     @functools.wraps(scale)
     def scaled(self: Any, outputs: Any) -> Any:
@@ -28,10 +29,7 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
             watch.scaled(self, outputs)
         return scale(self, outputs)
 
-    @functools.wraps(unscale)
-    def unscaled(self: Any, optimizer: Any) -> Any:
-        if not recorder.live():
-            return unscale(self, optimizer)
+    def told(self: Any, optimizer: Any) -> Any:
         popped = recorder.enter()
         try:
             event = recorder.event("call", unscale)
@@ -50,17 +48,31 @@ def install(recorder: Recorder, watch: Scaled) -> Callable[[], None]:
         if _unscales_itself(self, optimizer):
             self.unscale_(optimizer)  # as `step` would: here it is an event of the tape
         result = step(self, optimizer, *args, **kwargs)
-        watch.scaler_stepped(self, optimizer, recorder.steps_taken != before)
+        if recorder.steps_taken == before:
+            watch.left_out(optimizer)
         return result
 
+    @functools.wraps(update)
+    def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # A new scale may come from the program's own tensors. Else there is nothing in it to record.
+        if args or kwargs or not recorder.live():
+            return update(self, *args, **kwargs)
+        popped = recorder.enter()
+        try:
+            return update(self)
+        finally:
+            recorder.leave(popped)
+
     GradScaler.scale = scaled  # type: ignore[method-assign]
-    GradScaler.unscale_ = unscaled  # type: ignore[method-assign]
+    GradScaler.unscale_ = functools.update_wrapper(_core.Noted(recorder, unscale, told), unscale)  # type: ignore
     GradScaler.step = stepped  # type: ignore[method-assign]
+    GradScaler.update = updated  # type: ignore[method-assign]
 
     def uninstall() -> None:
         GradScaler.scale = scale  # type: ignore[method-assign]
         GradScaler.unscale_ = unscale  # type: ignore[method-assign]
         GradScaler.step = step  # type: ignore[method-assign]
+        GradScaler.update = update  # type: ignore[method-assign]
 
     return uninstall
 

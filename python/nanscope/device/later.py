@@ -67,7 +67,8 @@ class Later:
     """The signals of one step, on their way to the host from the moment this is made, on the stream that the step runs on.
 
     `loss` is a tensor of one element or `None`; `buffers` those that the step has changed, which keep no update back: one may
-    have been infinite before. `scaled` is as of `scaled_by`. `tape`, `roots` and `record` are set when the update was made.
+    have been infinite before. `scaled` is as of `scaled_by`, and `scale` the factor in the loss. `tape`, `roots` and `record` are
+    set when the update was made.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Later:
         loss: tuple[Event, Tensor] | None,
         buffers: list[Tensor],
         scaled: tuple[Tensor, Tensor | None] | None,
+        scale: Tensor | None,
     ) -> None:
         self.optimizer, self.look, self.step = optimizer, look, step
         self.tape: Tape
@@ -101,7 +103,7 @@ class Later:
         bad = ~torch.isfinite(judged) | overflow
         self.scaled = scaled is not None
         found, factor = (row(scaled[0]), row(scaled[1])) if scaled is not None else (row(None), row(None))
-        parts = [packed, judged, found, factor]
+        parts = [packed, judged, found, factor, row(scale)]
         if self.buffers:
             parts.append(signals.measured([values for _, values in self.buffers])[len(self.buffers) :].to(device))
         whole = torch.cat(parts)
@@ -130,17 +132,25 @@ class Later:
         numbers = self._host.tolist()
         count = 2 * self.elsewhere.count
         self.elsewhere.read(numbers[:count])
-        loss, found, factor, *buffers = numbers[count:]
+        loss, found, factor, scale, *buffers = numbers[count:]
         gradients = signals.Gradients(self.look, self.elsewhere, factor or 1.0)
         bad = next((b for (b, _), peak in zip(self.buffers, buffers, strict=True) if not math.isfinite(peak)), None)
-        return Read(gradients, None if self.event is None else loss, bad, found != 0)
+        return Read(gradients, None if self.event is None else loss, scale or None, bad, found != 0)
 
 
 class Read:
-    """What a step held: `loss` is `None` where it was read before, `buffer` the first changed one that is not finite, `overflow`
-    whether a `GradScaler` has left the update out."""
+    """What a step held: `loss` (scaled) is `None` where it was read before, `scale` where there is none; `buffer` is the first
+    changed one that is not finite, `overflow` says that a `GradScaler` has left the update out."""
 
-    __slots__ = ("buffer", "gradients", "loss", "overflow")
+    __slots__ = ("buffer", "gradients", "loss", "overflow", "scale")
 
-    def __init__(self, gradients: signals.Gradients, loss: float | None, buffer: Tensor | None, overflow: bool) -> None:
-        self.gradients, self.loss, self.buffer, self.overflow = gradients, loss, buffer, overflow
+    def __init__(
+        self,
+        gradients: signals.Gradients,
+        loss: float | None,
+        scale: float | None,
+        buffer: Tensor | None,
+        overflow: bool,
+    ) -> None:
+        self.gradients, self.loss, self.scale = gradients, loss, scale
+        self.buffer, self.overflow = buffer, overflow

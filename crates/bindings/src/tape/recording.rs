@@ -449,7 +449,7 @@ impl Recording {
     }
 
     /// Puts an event on the tape. A full tape is marked and takes no more.
-    fn pin(&self, event: &Bound<'_, Event>) -> PyResult<()> {
+    pub(super) fn pin(&self, event: &Bound<'_, Event>) -> PyResult<()> {
         self.tape.get(event.py()).get().append(event)
     }
 
@@ -589,7 +589,7 @@ impl Recording {
     }
 
     /// Runs `work` with recording off.
-    pub(super) fn apart<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    pub(crate) fn apart<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
         let popped = self.enter(py)?;
         let result = work();
         let left = self.leave(py, popped);

@@ -9,6 +9,7 @@ import torch
 
 from nanscope import _core
 from nanscope.capture.recorder import storage_id
+from nanscope.device import measure
 from nanscope.replay import births, values
 
 Tensor = torch.Tensor
@@ -48,7 +49,10 @@ NOTHING = Told(0.0, 0, 0)
 
 
 def compare(tensor: Tensor, shadow: Tensor) -> Found | None:
-    """One pass over both; `None` for what cannot be read."""
+    """One pass over both, where they lie; `None` for what cannot be read."""
+    if values.is_elsewhere(tensor) and values.is_elsewhere(shadow):
+        there = measure.drift(values.local(tensor), values.local(shadow))
+        return None if there is None else Found(*there)
     mine, wide = values.readable(tensor), values.readable(shadow)
     found = None if mine is None or wide is None else _core.drift(mine, wide.contiguous())
     return None if found is None else Found(*found)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from nanscope import _core
+from nanscope.device import measure
 
 
 def number(x: float) -> Any:
@@ -23,7 +24,7 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
     """`tensor` as dense CPU memory, or `None` when it has none. Copies only what lies on another device."""
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
-    tensor = getattr(tensor, "_local_tensor", tensor)
+    tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_quantized:
         return None
     if tensor.is_neg() or tensor.is_conj():
@@ -34,10 +35,25 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
         return None
 
 
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """The part of a tensor that this rank holds."""
+    part: torch.Tensor = getattr(tensor, "_local_tensor", tensor)
+    return part
+
+
+def is_elsewhere(tensor: torch.Tensor) -> bool:
+    """True for memory of a device, laid out with strides, of a type that torch computes with."""
+    tensor = local(tensor)
+    elsewhere = tensor.device.type not in ("cpu", "meta") and tensor.layout is torch.strided and not tensor.is_quantized
+    return elsewhere and (tensor.is_complex() or (tensor.is_floating_point() and tensor.dtype.itemsize > 1))
+
+
 def counts(tensor: torch.Tensor) -> tuple[int, int, int, float | None] | None:
     """`(nan, +inf, -inf, largest finite magnitude)`; `None` for integers and what cannot be read."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return None
+    if is_elsewhere(tensor):
+        return measure.counts(local(tensor))
     dense = readable(tensor)
     return None if dense is None else _core.counts(dense)
 
@@ -53,7 +69,7 @@ def census(tensor: torch.Tensor) -> Any:
 
 def _on_device(tensor: torch.Tensor) -> Any:
     """The same, computed where the tensor lies; `None` where there is no Triton, or no kernel for it: then it is copied."""
-    tensor = getattr(tensor, "_local_tensor", tensor)
+    tensor = local(tensor)
     if tensor.layout is not torch.strided:
         return None
     try:
@@ -87,7 +103,7 @@ def at(tensor: torch.Tensor, index: list[int], shape: Any) -> tuple[list[int], f
         else:
             return None
     own.reverse()
-    dense = readable(tensor)
+    dense = local(tensor) if is_elsewhere(tensor) else readable(tensor)
     if dense is None:
         return None
     value = dense[tuple(own)].item()

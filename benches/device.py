@@ -146,7 +146,9 @@ def replayed(device: str) -> str:
         found = tripped(inner, folder, 0.0)  # type: ignore[arg-type]
     assert found["right"], found
     plain = 1e3 * found["plain"]
-    return f"replay: {found['operators']} operators located in {found['located']:.2f} s, a plain step takes {plain:.1f} ms"
+    return (
+        f"replay: {found['operators']} operators located in {found['located']:.2f} s, a plain step takes {plain:.1f} ms"
+    )
 
 
 def watching(folder: str) -> Watcher:

@@ -372,27 +372,25 @@ impl Recording {
         // What backward saves is its own affair.
         let backward = kind.as_any().eq(intern!(py, "backward"))?;
         let hooks = if backward { None } else { Some(torch.saved_hooks.bind(py).call0()?) };
-        Bound::new(
-            py,
-            Event {
-                serial: self.serial.fetch_add(1, Relaxed) + 1,
-                kind: Some(kind.clone().into_any().unbind()),
-                target: Some(target.clone().unbind()),
-                place: caller(py)?,
-                args: None,
-                kwargs: None,
-                grad_mode,
-                inference: !grad_mode && torch.inference.bind(py).call0()?.is_truthy()?,
-                autocast: if torch.any_autocast.bind(py).call0()?.is_truthy()? {
-                    Some(torch.autocasts.call0(py)?)
-                } else {
-                    None
-                },
-                random: if random { Some(self.random(py)?) } else { None },
-                saved_hooks: hooks.filter(|hooks| !hooks.is_none()).map(Bound::unbind),
-                ..Event::default()
+        let event = Event {
+            serial: self.serial.fetch_add(1, Relaxed) + 1,
+            kind: Some(kind.clone().into_any().unbind()),
+            target: Some(target.clone().unbind()),
+            place: caller(py)?,
+            args: None,
+            kwargs: None,
+            grad_mode,
+            inference: !grad_mode && torch.inference.bind(py).call0()?.is_truthy()?,
+            autocast: if torch.any_autocast.bind(py).call0()?.is_truthy()? {
+                Some(torch.autocasts.call0(py)?)
+            } else {
+                None
             },
-        )
+            random: if random { Some(self.random(py)?) } else { None },
+            saved_hooks: hooks.filter(|hooks| !hooks.is_none()).map(Bound::unbind),
+            ..Event::default()
+        };
+        Ok(untracked(Bound::new(py, event)?))
     }
 
     /// Notes what was called: arguments are encoded into `event`, which goes on the tape if it is `pinned`. One that is
@@ -466,7 +464,7 @@ impl Recording {
         }
         if let Ok(tuple) = value.cast_exact::<PyTuple>() {
             let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
-            return Ok(PyTuple::new(py, items)?.into_any());
+            return Ok(untracked(PyTuple::new(py, items)?.into_any()));
         }
         if let Ok(list) = value.cast_exact::<PyList>() {
             let items = list.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
@@ -679,7 +677,7 @@ impl Recording {
     fn encode_tensor<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Tape>) -> PyResult<Bound<'py, PyAny>> {
         let py = value.py();
         if let Some((event, position)) = self.made.find(value) {
-            return Ok(Bound::new(py, Ref { event, position })?.into_any());
+            return Ok(untracked(Bound::new(py, Ref { event, position })?.into_any()));
         }
         let key = value.as_ptr() as usize;
         if let Some(tape) = tape {
@@ -727,11 +725,23 @@ impl Recording {
             let forget = Forget { table: Arc::clone(&self.made), address: tensor.as_ptr() as usize };
             PyWeakrefReference::new_with(tensor, Bound::new(tensor.py(), forget)?)?
         } else {
-            PyWeakrefReference::new(tensor)?
+            untracked(PyWeakrefReference::new(tensor)?)
         };
         self.made.insert(tensor, weak, event, position, chain);
         Ok(())
     }
+}
+
+/// Takes an object off the lists of the cycle collector, which would walk through all that a step has recorded. What a tape
+/// holds is let go of when the step ends, so it is in no cycle that would have to be found.
+fn untracked<'py, T>(object: Bound<'py, T>) -> Bound<'py, T> {
+    // SAFETY: the object is alive, and one that is tracked can be taken off at any time.
+    unsafe {
+        if pyo3::ffi::PyObject_GC_IsTracked(object.as_ptr()) != 0 {
+            pyo3::ffi::PyObject_GC_UnTrack(object.as_ptr().cast());
+        }
+    }
+    object
 }
 
 /// How often a tensor was changed in place; 0 for an inference tensor, whose changes are not counted.

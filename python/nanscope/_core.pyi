@@ -966,6 +966,10 @@ class Recording:
         """
         The living tensors that `event` made.
         """
+    def made_one_of(self, /, tensors: list) -> bool:
+        """
+        True when an event has made one of these tensors, and a replay makes another in its place.
+        """
     @property
     def mode(self, /) -> Any: ...
     @mode.setter

@@ -128,7 +128,13 @@ def record(
         found: list[torch.Tensor] = []
         flatten(result, found)
         pinned = always or any(t.requires_grad for t in found)
-        recorder.done(event, args, kwargs, result, pinned)
+        if always and args and type(args[0]) is list and not recorder.made_one_of(args[0]):
+            # Only what lies in `grad` of these is read, and that is no tensor from outside.
+            event.args, event.kwargs = args, kwargs
+            recorder.pin(event)
+            recorder.outputs(event, result)
+        else:
+            recorder.done(event, args, kwargs, result, pinned)
         if told is not None:
             told(result, *args, **kwargs)
         return result

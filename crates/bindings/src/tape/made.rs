@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyList, PyWeakrefMethods, PyWeakrefReference};
 
 use super::event::Event;
 
@@ -58,6 +58,16 @@ impl Table {
         // Comparing with a live object: the weak reference of a dead one gives None, which it is not.
         let alive = entry.tensor.bind(py).upgrade()?;
         alive.is(tensor).then(|| (entry.event.clone_ref(py), entry.position))
+    }
+
+    /// Whether an event made one of them.
+    pub(super) fn has_one_of(&self, tensors: &Bound<'_, PyList>) -> bool {
+        let table = self.lock();
+        let made = |tensor: Bound<'_, PyAny>| {
+            let entry = table.get(&(tensor.as_ptr() as usize));
+            entry.and_then(|entry| entry.tensor.bind(tensor.py()).upgrade()).is_some_and(|alive| alive.is(&tensor))
+        };
+        !table.is_empty() && tensors.iter().any(made)
     }
 
     pub(super) fn get(&self, tensor: &Bound<'_, PyAny>) -> Option<Made> {

@@ -446,6 +446,11 @@ impl Recording {
         self.done(&event, args, kwargs, result, pinned)
     }
 
+    /// True when an event has made one of these tensors, and a replay makes another in its place.
+    fn made_one_of(&self, tensors: &Bound<'_, PyList>) -> bool {
+        self.made.has_one_of(tensors)
+    }
+
     /// Puts an event on the tape. A full tape is marked and takes no more.
     pub(super) fn pin(&self, event: &Bound<'_, Event>) -> PyResult<()> {
         self.tape.get(event.py()).get().append(event)

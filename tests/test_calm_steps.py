@@ -114,3 +114,33 @@ def test_updates_left_out_among_calm_steps(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     two = watched(tmp_path / "two", code).found
     assert (two["trip"]["step"], two["trip"]["where"]) == (90, "scale")
+
+
+RECREATED = """\
+import torch
+torch.manual_seed(0)
+class Mine(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, dict(lr=lr, weight_decay=0.0))
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad / (p.grad - p.grad))
+net = torch.nn.Linear(6, 3)
+def phase(make, steps):
+    opt = make()
+    for step in range(steps):
+        loss = net(torch.rand(5, 6)).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return id(opt)
+used = [phase(lambda: torch.optim.SGD(net.parameters(), lr=lr), 3) for lr in (0.1, 0.05, 0.02, 0.01, 0.005)]
+print(phase(lambda: Mine(net.parameters(), lr=0.2), 1) in used)
+"""
+
+
+def test_an_optimizer_where_another_one_was(tmp_path: Path) -> None:
+    """Nobody has vouched for this one."""
+    found = watched(tmp_path, RECREATED).found
+    assert (found["trip"]["step"], found["trip"]["where"]) == (15, "parameter")

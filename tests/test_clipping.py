@@ -40,10 +40,10 @@ def steps(folder: Path) -> list[dict[str, Any]]:
     while at < len(data):
         length, kind = struct.unpack_from("<IB", data, at)
         if kind == 2:
-            step, _, _, *values, present, _ = struct.unpack_from("<3Q5dBB", data, at + 12)
+            step, _, _, *values, present, flags = struct.unpack_from("<3Q5dBB", data, at + 12)
             names = ("loss", "grad_norm", "grad_max", "scale", "lr")
             known = {name: x for i, (name, x) in enumerate(zip(names, values, strict=True)) if present >> i & 1}
-            found.append({"step": step, **known})
+            found.append({"step": step, "skipped": bool(flags), **known})
         at += 12 + length
     return found
 

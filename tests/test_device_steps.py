@@ -46,7 +46,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
         unread = [(p, g) for g, group in enumerate(groups) for p in group["params"] if p.grad is not None]
         return SimpleNamespace(
             bad=None, largest=0.0, squares=[0.0] * len(groups), zeros=[], gradients=0, unread=unread or None,
-            lr=seen.lr, settings=seen.settings,
+            lr=seen.lr, settings=seen.settings, limits=seen.limits,
         )  # fmt: skip
 
     def loss_seen(self: Watcher, event: Any, roots: list[torch.Tensor]) -> None:
@@ -309,3 +309,149 @@ def test_a_capture_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     ran = watched(tmp_path, code)
     assert (ran.found["trip"]["step"], "CUDA graph" in ran.err) == (1, False)
+
+
+@pytest.mark.usefixtures("on_device")
+def test_gradients_that_are_finite_and_beyond_all_reason(tmp_path: Path) -> None:
+    """Their squares are infinite, and so is the optimizer's state after a step. It is made as in a plain run, and told."""
+    code = program(after="if step == 90: net[3].weight.grad[1, 1] = 1e30")
+    ran = watched(tmp_path, code)
+    assert (ran.found["trip"]["step"], ran.found["trip"]["where"]) == (90, "state")
+    (tmp_path / "finite").mkdir()
+    large = watched(tmp_path / "finite", code.replace("1e30", "1e16"))
+    assert (large.status, len(waited(tmp_path / "finite"))) == (0, 35), large.err
+    assert large.out == alone(tmp_path, code.replace("1e30", "1e16")).out
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_gradient_that_became_bad_after_the_scaler_has_looked(tmp_path: Path) -> None:
+    edit = "scaler.unscale_(opt); net[2].bias.grad.div_(net[2].bias.grad.norm() * (step != 100))"
+    code = scaled(unscale=edit).replace("2.0**40", "2.0**10") + "    print(net[2].bias.item(), flush=True)\n"
+    ran = watched(tmp_path, code)
+    assert (ran.found["trip"]["step"], ran.found["trip"]["where"]) == (100, "gradient")
+    assert "nan" not in ran.out.split("error[")[0]
+
+
+CLOSURE = """\
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(6, 3)
+opt = torch.optim.AdamW(net.parameters(), 1e-2, fused=True)
+for step in range(100):
+    def closure():
+        if step == 80:
+            raise LookupError("a batch that the program skips")
+        opt.zero_grad()
+        loss = net(torch.rand(5, 6) - (9 if step == 90 else -1)).log().mean()
+        loss.backward()
+        return loss
+    try:
+        opt.step(closure)
+    except LookupError as error:
+        print("caught", error, flush=True)
+"""
+
+
+@pytest.mark.usefixtures("on_device")
+def test_closures(tmp_path: Path) -> None:
+    code = CLOSURE.replace(".log()", ".square().add(9 if step != 90 else -1e9).log()")
+    ran = watched(tmp_path, code)
+    assert "caught a batch that the program skips" in ran.out
+    assert ran.found["trip"]["step"] == 89, "one step was not made"
+    assert 88 in waited(tmp_path)
+
+
+NORMED = """\
+import torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+net.register_buffer("best", torch.tensor(float("inf")))
+def note(module, inputs, result):
+    module.best.add_(1)
+net.register_forward_hook(note)
+opt = torch.optim.AdamW(net.parameters(), 1e-2, fused=True)
+for step in range(95):
+    x = torch.rand(16, 8) * (1e25 if step == 90 else 1)
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    before = net[0].weight.detach().clone()
+    opt.step()
+    print(step, not torch.equal(before, net[0].weight), flush=True)
+"""
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_buffer_that_became_bad_and_one_that_was_always(tmp_path: Path) -> None:
+    ran = watched(tmp_path, NORMED)
+    found = ran.found
+    assert (found["trip"]["step"], found["trip"]["where"], found["replay"]["faithful"]) == (90, "buffer", True)
+    assert found["replay"]["method"] == "tape"
+    lines = ran.out.splitlines()[:91]
+    assert lines == [f"{step} {step != 90}" for step in range(91)], "no update but that one was left out"
+
+
+@pytest.mark.usefixtures("on_device")
+def test_every_step_is_recorded_once_as_it_was(tmp_path: Path) -> None:
+    """A second trip, in the last step; a schedule that has moved on by the time of the record."""
+    code = program(before="x[2, 3] -= 5 if step in (80, 99) else 0").replace("1e-2", "1.0").replace(
+        "given =", "sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: step / 1000); given ="
+    )  # fmt: skip
+    code = code.replace("    print(", "    sched.step()\n    print(")
+    ran = watched(tmp_path, code, options=("--on-trip", "skip"))
+    records = steps(tmp_path)
+    assert [step["step"] for step in records] == list(range(100))
+    assert [step["lr"] for step in records] == pytest.approx([step / 1000 for step in range(100)])
+    assert [step["step"] for step in records if step["skipped"]] == [80, 99]
+    assert "1 more trips were not diagnosed" in str(ran.found["warnings"])
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_loss_that_no_scaler_has_scaled(tmp_path: Path) -> None:
+    code = scaled().replace("2.0**40", "2.0**10").replace("range(120)", "range(160)")
+    code = code.replace("scaler.scale(loss).backward()", "(scaler.scale(loss) if step < 120 else loss).backward()")
+    code = code.replace("scaler.step(opt)", "scaler.step(opt) if step < 120 else opt.step()")
+    code = code.replace("scaler.update()", "if step < 120: scaler.update()")
+    ran = watched(tmp_path, code)
+    printed = [float.fromhex(line.split()[1]) for line in ran.out.splitlines()[:160]]
+    assert [step["loss"] for step in steps(tmp_path)] == pytest.approx(printed, rel=1e-5)
+
+
+PHASES = """\
+import gc
+import torch
+import weakref
+def phase():
+    net = torch.nn.Linear(64, 64)
+    opt = torch.optim.AdamW(net.parameters(), 1e-2, fused=True)
+    for step in range(80):
+        opt.zero_grad()
+        net(torch.rand(5, 64)).square().mean().backward()
+        opt.step()
+    return [weakref.ref(x) for x in (net, opt, net.weight)]
+for _ in range(2):
+    held = phase()
+    gc.collect()
+    print([x() is None for x in held], flush=True)
+"""
+
+
+@pytest.mark.usefixtures("on_device")
+def test_nothing_is_kept_of_a_model_that_is_gone(tmp_path: Path) -> None:
+    ran = watched(tmp_path, PHASES)
+    assert ran.out.splitlines()[:2] == [str([True] * 3)] * 2
+    assert [step["step"] for step in steps(tmp_path)] == list(range(160))
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_device_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program's own error is told, not that of a read."""
+
+    def read(self: later.Later) -> None:
+        raise RuntimeError("device-side assert triggered")
+
+    monkeypatch.setattr(later.Later, "read", read)
+    code = program().replace("    print(", "    if step == 90: raise LookupError('the program fails')\n    print(")
+    ran = watched(tmp_path, code)
+    assert ("LookupError: the program fails" in ran.err, ran.err.count("was not judged")) == (True, 26)
+    assert "Traceback" in ran.err and "later.py" not in ran.err

@@ -166,9 +166,9 @@ class Calm:
         """
         The hook before a step, as torch calls it.
         """
-    def know(self, /, optimizer: Any, settings: SupportsIndex, number: SupportsIndex) -> None:
+    def know(self, /, optimizer: Any, limits: SupportsIndex, number: SupportsIndex) -> None:
         """
-        Steps of `optimizer` are calm from now on while its settings have this fingerprint.
+        Steps of `optimizer` are calm from now on while this is the fingerprint of its limits.
         """
     def look_at(self, /, step: SupportsIndex | None) -> None:
         """
@@ -622,6 +622,11 @@ class Look:
         Largest learning rate of all groups; None when one is a tensor.
         """
     @property
+    def limits(self, /) -> int:
+        """
+        The same of what an update may depend on: on which side of their limits the settings are, and the number of parameters.
+        """
+    @property
     def lr(self, /) -> float | None:
         """
         Learning rate of the first group; None when it is a tensor or absent.
@@ -639,8 +644,7 @@ class Look:
     @property
     def settings(self, /) -> int:
         """
-        Fingerprint of the settings of all groups: on which side of their limits learning rate, eps and weight decay are, and the
-        number of parameters.
+        Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
         """
     @property
     def squares(self, /) -> list[float]:

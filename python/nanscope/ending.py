@@ -18,6 +18,8 @@ def confirm_open(watcher: Watcher, error: BaseException | None) -> None:
     popped = recorder.enter()
     try:
         watcher.settle()
+        if watcher.tripped:
+            return
         trip = open_trip(watcher, error)
         if trip is None and watcher.peers is not None:
             trip = watcher.replicas.last(watcher)

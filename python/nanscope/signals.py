@@ -21,14 +21,14 @@ class Gradients:
     """What `_core.look` found, completed by what lies elsewhere: `bad` is the parameter with the first gradient that is not
     finite, `largest` and `norm` are over finite elements. `scale` is a factor that is still in the gradients."""
 
-    __slots__ = ("bad", "gradients", "largest", "lr", "norm", "settings", "squares", "zeros")
+    __slots__ = ("bad", "gradients", "largest", "limits", "lr", "norm", "settings", "squares", "zeros")
 
     def __init__(self, look: _core.Look, elsewhere: Elsewhere | None = None, scale: float = 1.0) -> None:
         self.bad: Tensor | None = look.bad
         self.largest = look.largest
         self.squares = list(look.squares)
         self.zeros, self.gradients = list(look.zeros), look.gradients
-        self.lr, self.settings = look.lr, look.settings
+        self.lr, self.settings, self.limits = look.lr, look.settings, look.limits
         if elsewhere is not None:
             if self.bad is None:
                 self.bad = elsewhere.bad
@@ -74,7 +74,7 @@ class Elsewhere:
             self.largest = max(self.largest, peak)
             if math.isfinite(norm):
                 self.squares.append((group, norm * norm))
-            if peak == 0:
+            if peak == 0 and not hasattr(parameter.grad, "to_local"):  # of one that is sharded, other ranks hold more
                 self.zeros.append(self._places[id(parameter)])
 
 

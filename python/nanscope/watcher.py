@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import sys
@@ -115,6 +116,10 @@ class Watcher:
         self._device_loss: tuple[Event, Tensor] | None = None
         self._later: later.Later | None = None  # a step on a device that is not judged yet
         self._waits = True  # where possible
+        self._buffers: dict[
+            int, tuple[weakref.ref[Tensor], bool]
+        ] = {}  # those on a device: finite when they were last read?
+        self._loss_scaled = False  # by a GradScaler, in this step
         self._overflow = False  # a GradScaler leaves this update out, inside the optimizer's own kernel
         self._snapshot: list[tuple[Tensor, Tensor]] | None = None
         self._states: dict[Any, Any] = {}
@@ -134,7 +139,9 @@ class Watcher:
             None  # updates that a GradScaler left out in a row: the first, how many, and the
         )
         # number of steps before them
-        self._settings: dict[int, tuple[int, bool]] = {}  # fingerprint, vouched
+        self._settings: weakref.WeakKeyDictionary[Any, tuple[int, bool]] = (
+            weakref.WeakKeyDictionary()
+        )  # fingerprint, vouched
         self._norm = 0.0  # of the gradients, when they were last read
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
         self._step_event: Event | None = None
@@ -265,6 +272,7 @@ class Watcher:
             self.scaler = scaler
             self.calm.forget()
             self.calm.scaled_by(scaler)
+        self._loss_scaled = True
         if isinstance(outputs, Tensor):
             self.calm.read_unscaled(outputs)
 
@@ -325,8 +333,8 @@ class Watcher:
             start = time.perf_counter_ns()
         if self.errand is not None:
             self.errand.updating(self, optimizer)
-        known = self._settings.get(id(optimizer))
-        if known is not None and known[0] == gradients.settings:
+        known = self._settings.get(optimizer)
+        if known is not None and known[0] == gradients.limits:
             self._vouched = known[1] and gradients.largest < signals.GRADIENT_VOUCHED
         else:
             self._vouched = self._vouch(optimizer, gradients, known is None)
@@ -363,7 +371,7 @@ class Watcher:
         return (
             self._waits
             and look.unread is not None
-            and self._settings.get(id(optimizer)) == (look.settings, True)
+            and self._settings.get(optimizer) == (look.limits, True)
             and self._number not in self.course._carries
             and self.on_trip != "continue"  # which makes a bad update
             and self.pending is None
@@ -372,6 +380,7 @@ class Watcher:
             and self.errand is None
             and not (self.audit.seen.any or self.audit.every or self.others)
             and not self.collectives.works
+            and (self._device_loss is None or type(self._device_loss[1]) is Tensor)
             and later.can_wait(optimizer, look)
         )
 
@@ -380,8 +389,10 @@ class Watcher:
         recorder = self.recorder
         step = self.clock.step_of(optimizer)
         try:
-            scale = getattr(self.scaler, "_scale", None)
-            self._later = later.Later(optimizer, look, step, self._device_loss, list(recorder.changed), scaled, scale)
+            self._later = later.Later(
+                optimizer, look, step, self._device_loss, list(recorder.changed), self._was_finite, scaled,
+                getattr(self.scaler, "_scale", None), self._gone,
+            )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - our fault must not become the program's
             self.warn(f"steps are judged at once, not a step later: {type(error).__name__}: {error}")
             self._waits = False
@@ -392,47 +403,80 @@ class Watcher:
             self.course.monitor.batch(step, recorder)
         return True
 
-    def settle(self) -> None:
-        """Judges the step before, where that was put off: it is in the record then. Raises `Stop`."""
+    def _was_finite(self, buffer: Tensor) -> bool | None:
+        """Whether a buffer on a device was finite before this step; `None` where nobody has looked."""
+        known = self._buffers.get(id(buffer))
+        return known[1] if known is not None and known[0]() is buffer else None
+
+    def _gone(self) -> None:
+        """The optimizer of a step that is not judged yet is gone, and soon its model: nothing of them is kept. What the step held
+        goes into the record."""
+        with contextlib.suppress(Exception):
+            self.settle(judge=False)
+
+    def settle(self, judge: bool = True) -> None:
+        """Judges the step before, where that was put off, and writes its record. Raises `Stop`."""
         waiting, self._later, self.recorder.earlier = self._later, None, None
-        if waiting is None:
+        if waiting is None or waiting.running:
             return
-        seen = waiting.read()
-        gradients, optimizer = seen.gradients, waiting.optimizer
+        try:
+            seen = waiting.read()
+        except Exception as error:  # noqa: BLE001 - a fault of the device, which the program's own next call tells
+            self.warn(f"step {waiting.step} was not judged: {type(error).__name__}: {error}")
+            return
+        record, optimizer = waiting.record, waiting.optimizer()
         if waiting.event is not None:
             waiting.event.value = seen.loss
+        trip = self._late_trip(waiting, seen) if judge and optimizer is not None else None
+        self._buffers.update((id(buffer), (weakref.ref(buffer), finite)) for buffer, finite in seen.buffers)
+        if trip is not None:
+            self.confirm(trip)
+        loss, self._norm = record.loss, seen.gradients.norm
+        if seen.loss is not None:
+            loss = seen.loss / seen.scale if record.scaled and seen.scale else seen.loss
+        alarm = self._observe(
+            optimizer, record.number, waiting.step, record.own, loss, None if seen.overflow else seen.gradients,
+            seen.scale, seen.left_out, record.lr,
+        )  # fmt: skip
+        if alarm is not None and judge and optimizer is not None:
+            self._alarmed(alarm, optimizer, loss)
+
+    def _late_trip(self, waiting: later.Later, seen: later.Read) -> Trip | None:
+        optimizer, gradients, tape = waiting.optimizer(), seen.gradients, waiting.tape
         where, kind, tensor = None, waiting.elsewhere.kind, gradients.bad
         if seen.loss is not None and not math.isfinite(seen.loss):
             where, kind, tensor = "loss", "nan" if math.isnan(seen.loss) else "inf", waiting.root
-        elif tensor is not None and not waiting.scaled:
+        elif tensor is not None and not seen.overflow:
             where = "gradient"
-        elif seen.buffer is not None and not self._was_bad(seen.buffer, waiting.tape):
-            where, kind, tensor = "buffer", signals.kind_of(seen.buffer), seen.buffer
-        if where is not None:
-            trip = Trip(waiting.step, where, kind, waiting.tape, tensor, None, seen.loss, optimizer)
-            trip.roots, trip.late = waiting.roots, True
-            self.confirm(trip)
-        number, own, loss = waiting.record
-        loss = loss if seen.loss is None else seen.loss / (seen.scale or 1.0)
-        self._norm = gradients.norm
-        told = None if seen.overflow else gradients
-        alarm = self._observe(optimizer, number, waiting.step, own, loss, told, seen.scale, seen.overflow)
-        if alarm is not None:
-            self._alarmed(alarm, optimizer, loss)
+        else:
+            bad_now = (b for b, finite in seen.buffers if not finite and self._was_finite(b) is not False)
+            buffer = next((b for b in bad_now if not self._was_bad(b, tape)), None)
+            if buffer is not None:
+                where, kind, tensor = "buffer", signals.kind_of(buffer), buffer
+        if where is None and not seen.left_out and gradients.largest >= signals.GRADIENT_VOUCHED:
+            bad = signals.first_bad(signals.optimizer_tensors(optimizer))
+            if bad is not None:
+                where, kind, tensor = self._place_of(optimizer, bad), signals.kind_of(bad), bad
+                tape.unsafe.append("the update was made before its gradients were read")
+        if where is None:
+            return None
+        trip = Trip(waiting.step, where, kind, tape, tensor, None, seen.loss, optimizer)
+        trip.roots, trip.late = waiting.roots, True
+        return trip
 
     # ---- steps
 
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
         vouched = signals.vouched(optimizer)
-        self._settings[id(optimizer)] = (gradients.settings, vouched)
+        self._settings[optimizer] = (gradients.limits, vouched)
         if first and optimizer.state:
             return False  # state that was loaded: nothing is known of it before its first use
         return vouched and gradients.largest < signals.GRADIENT_VOUCHED
 
     def loaded(self, optimizer: Any) -> None:
         """The state of an optimizer was replaced."""
-        self._settings.pop(id(optimizer), None)
+        self._settings.pop(optimizer, None)
         self.calm.forget()
 
     def after_step(self, optimizer: Any, skipped: bool) -> None:
@@ -455,8 +499,9 @@ class Watcher:
     def _step_raised(self) -> None:
         """An optimizer's step has ended in an exception. The program may catch it and go on: the tape goes on with it."""
         self._overflow = False
-        if self._later is not None:
-            self._later.stepped()
+        optimizer = None if self._last_optimizer is None else self._last_optimizer()
+        if self._later is not None and self._later.running and optimizer is not None:
+            self._later.stepped(optimizer)
             self._later = None
         if not self.calm.abandon():
             self._raised()
@@ -509,37 +554,40 @@ class Watcher:
         gradients = self._gradients
         step = self.clock.stepped(optimizer)
         self._snapshot = self._step_event = None
+        self._states = {}
         if not skipped:
             self.handled = None
         self.calm.spent(time.perf_counter_ns() - start)
         scale = None if self.scaler is None else self.scale()
-        if self._later is not None:
-            self._put_off(self._later)
+        if self._later is not None and self._later.running:
+            self._put_off(self._later, optimizer)
             return
         loss = self.calm.loss
         alarm = self._observe(optimizer, self._number, step, self.calm.end_step(), loss, gradients, scale, skipped)
         if alarm is not None:
             self._alarmed(alarm, optimizer, loss)
         self._norm = self._norm if gradients is None else gradients.norm
+        self._loss_scaled = False
         self.recorder.boundary()
         self._learn(optimizer, gradients)
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
 
-    def _put_off(self, waiting: later.Later) -> None:
+    def _put_off(self, waiting: later.Later, optimizer: Any) -> None:
         """The update was made; all that is known of the step goes to where it is judged."""
-        waiting.stepped()
+        waiting.stepped(optimizer)
         waiting.tape, waiting.roots = self._keep_tape(), list(self.recorder.roots)
         self.recorder.earlier = (waiting.tape, waiting.roots)
-        loss = self.calm.loss
-        waiting.record = (self._number, self.calm.end_step(), loss)
+        loss, lr = self.calm.loss, signals.learning_rate(optimizer)
+        waiting.record = later.Record(self._number, self.calm.end_step(), loss, lr, self._loss_scaled)
+        self._loss_scaled = False
         self.recorder.boundary()
 
     def _learn(self, optimizer: Any, gradients: Any) -> None:
         """The next steps of an optimizer need no closer look while nothing changes."""
         quiet = self.pending is None and self.handled is None and self._device_loss is None
         fused = getattr(optimizer, "_step_supports_amp_scaling", False)  # a scaler tells it what to do in attributes
-        known = self._settings.get(id(optimizer))
+        known = self._settings.get(optimizer)
         if (
             quiet
             and (self.scaler is None or not fused)
@@ -547,10 +595,10 @@ class Watcher:
             and not self.audit.every
             and not self.others
             and type(gradients) is _core.Look
-            and known == (gradients.settings, True)
+            and known == (gradients.limits, True)
             and self._number not in self.course._carries
         ):
-            self.calm.know(optimizer, gradients.settings, self._number)
+            self.calm.know(optimizer, gradients.limits, self._number)
 
     def _observe(
         self,
@@ -562,6 +610,7 @@ class Watcher:
         gradients: Any,
         scale: float | None,
         skipped: bool,
+        lr: float | None = None,
     ) -> _core.Alarm | None:
         """Writes the record of a step, and asks the monitor."""
         course = self.course
@@ -569,7 +618,7 @@ class Watcher:
         log = self.run_folder.log
         if type(gradients) is _core.Look:
             return course.monitor.step(log, step, own, number, loss, gradients, scale, skipped, carried)
-        lr = signals.learning_rate(optimizer)
+        lr = signals.learning_rate(optimizer) if lr is None and optimizer is not None else lr
         if gradients is None:  # a GradScaler has left the update out: nobody looked
             self.run_folder.step(step, own, loss, None, None, scale, lr, skipped)
             return course.monitor.observe(step, number, loss, lr=lr, scale=scale, skipped=skipped)
@@ -699,10 +748,18 @@ class Watcher:
 
     def _update_was_bad(self, optimizer: Any, step: int, bad: Tensor) -> None:
         """The optimizer itself has made a parameter or its state bad: undo the step, then run it again under observation."""
-        parameters = {id(p) for g in optimizer.param_groups for p in g["params"]}
-        where = "parameter" if id(bad) in parameters else "state"
         kind = signals.kind_of(bad)
-        trip = Trip(step, where, kind, self._keep_tape(), bad, None, self.calm.loss, optimizer, self._step_event)
+        trip = Trip(
+            step,
+            self._place_of(optimizer, bad),
+            kind,
+            self._keep_tape(),
+            bad,
+            None,
+            self.calm.loss,
+            optimizer,
+            self._step_event,
+        )
         trip.roots = list(self.recorder.roots)
         after = [(t, t.detach().clone()) for t in signals.optimizer_tensors(optimizer)]
         states = {p: dict(s) for p, s in optimizer.state.items()}
@@ -719,6 +776,10 @@ class Watcher:
                 optimizer.state.update(states)
                 for tensor, copy in after:
                     tensor.copy_(copy)
+
+    @staticmethod
+    def _place_of(optimizer: Any, bad: Tensor) -> str:
+        return "parameter" if any(bad is p for g in optimizer.param_groups for p in g["params"]) else "state"
 
     def _restore_before_step(self, optimizer: Any) -> None:
         with torch.no_grad():
@@ -806,12 +867,13 @@ class Watcher:
             self.let_down = how != "stopped" and error is not None and let_down(self, error)
             if self.let_down:
                 how = "stopped"
-            elif how != "stopped" and not self._trips and os.getpid() == self._pid:
+            elif how != "stopped" and os.getpid() == self._pid:
                 ending.confirm_open(self, error)
         except Stop:
             how = "stopped"
         finally:
             popped = self.recorder.enter()
+            self._gone()  # what was not judged is in the record all the same
             self.recorder.leave(popped)
             self.stop()
             if not self.children.any():

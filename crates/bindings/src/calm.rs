@@ -58,7 +58,7 @@ struct State {
 
 struct Known {
     optimizer: Py<PyWeakrefReference>,
-    settings: u64,
+    limits: u64,
     number: u32,
     /// Gradients that were 0 when they were last read, and the calm steps since; `None` before that.
     zeros: Option<(Vec<u32>, u32)>,
@@ -89,9 +89,9 @@ impl Calm {
         Calm { recorder, monitor, clock, before, after, alarmed, vouched, state: Mutex::default() }
     }
 
-    /// Steps of `optimizer` are calm from now on while its settings have this fingerprint.
-    fn know(&self, optimizer: &Bound<'_, PyAny>, settings: u64, number: u32) -> PyResult<()> {
-        let known = Known { optimizer: PyWeakrefReference::new(optimizer)?.unbind(), settings, number, zeros: None };
+    /// Steps of `optimizer` are calm from now on while this is the fingerprint of its limits.
+    fn know(&self, optimizer: &Bound<'_, PyAny>, limits: u64, number: u32) -> PyResult<()> {
+        let known = Known { optimizer: PyWeakrefReference::new(optimizer)?.unbind(), limits, number, zeros: None };
         let replaced = self.state().known.insert(optimizer.as_ptr() as usize, known);
         drop(replaced);
         Ok(())
@@ -209,9 +209,9 @@ impl Calm {
         // args[0] is the optimizer; more is a closure.
         if args.len() <= 1
             && kwargs.is_empty()
-            && let Some((number, settings)) = self.known(optimizer)
+            && let Some((number, limits)) = self.known(optimizer)
             && !self.is_looked_at(optimizer)
-            && self.begin(optimizer, recording, number, settings)?
+            && self.begin(optimizer, recording, number, limits)?
         {
             return Ok(py.None().into_bound(py));
         }
@@ -265,15 +265,15 @@ impl Calm {
         let state = self.state();
         let known = state.known.get(&(optimizer.as_ptr() as usize))?;
         let alive = known.optimizer.bind(optimizer.py()).upgrade()?;
-        alive.is(optimizer).then_some((known.number, known.settings))
+        alive.is(optimizer).then_some((known.number, known.limits))
     }
 
     /// Begins a calm step; false, with nothing done, if it is not one.
-    fn begin(&self, optimizer: &Bound<'_, PyAny>, recording: &Recording, number: u32, settings: u64) -> PyResult<bool> {
+    fn begin(&self, optimizer: &Bound<'_, PyAny>, recording: &Recording, number: u32, limits: u64) -> PyResult<bool> {
         let py = optimizer.py();
         let start = Instant::now();
         let popped = recording.enter(py)?;
-        let calm = self.gradients(optimizer, recording, settings);
+        let calm = self.gradients(optimizer, recording, limits);
         let Ok(Some(look)) = calm else {
             recording.leave(py, popped)?;
             return calm.map(|_| false);
@@ -298,7 +298,7 @@ impl Calm {
         &self,
         optimizer: &Bound<'_, PyAny>,
         recording: &Recording,
-        settings: u64,
+        limits: u64,
     ) -> PyResult<Option<Py<Look>>> {
         let py = optimizer.py();
         let groups = optimizer.getattr(intern!(py, "param_groups"))?.cast_into::<PyList>()?;
@@ -306,7 +306,7 @@ impl Calm {
             Some(look) => look,
             None => look(py, &groups)?,
         };
-        if !look.is_calm(settings, self.vouched) {
+        if !look.is_calm(limits, self.vouched) {
             return Ok(None);
         }
         let changed = recording.changed(py).into_bound(py);

@@ -40,9 +40,10 @@ pub(crate) struct Look {
     pub(crate) lr: Option<f64>,
     /// Largest learning rate of all groups; None when one is a tensor.
     pub(crate) largest_lr: Option<f64>,
-    /// Fingerprint of the settings of all groups: on which side of their limits learning rate, eps and weight decay are, and the
-    /// number of parameters.
+    /// Fingerprint of the settings (learning rate, eps, weight decay, number of parameters) of all groups.
     settings: u64,
+    /// The same of what an update may depend on: on which side of their limits the settings are, and the number of parameters.
+    limits: u64,
 }
 
 #[pymethods]
@@ -60,9 +61,9 @@ impl Look {
         self.read.then_some(self.largest)
     }
 
-    /// Every gradient is known, finite and below `vouched`, and the settings are those of the fingerprint.
-    pub(crate) fn is_calm(&self, settings: u64, vouched: f64) -> bool {
-        self.bad.is_none() && self.unread.is_none() && self.settings == settings && self.largest < vouched
+    /// Every gradient is known, finite and below `vouched`, and the settings are on the side of their limits that `limits` says.
+    pub(crate) fn is_calm(&self, limits: u64, vouched: f64) -> bool {
+        self.bad.is_none() && self.unread.is_none() && self.limits == limits && self.largest < vouched
     }
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
     let dtypes = Dtypes::of_torch(py)?;
     let mut read: Vec<Gradient> = vec![];
     let mut unread: Option<Bound<'_, PyList>> = None;
-    let Settings { lr, largest_lr, settings } = visit(py, groups, |group, at, parameter, gradient| {
+    let Settings { lr, largest_lr, settings, limits } = visit(py, groups, |group, at, parameter, gradient| {
         match Memory::of(&gradient, dtypes)? {
             Some(memory) => read.push(Gradient { group, at, parameter, _owner: gradient, memory }),
             None => unread.get_or_insert_with(|| PyList::empty(py)).append((parameter, group))?,
@@ -102,6 +103,7 @@ pub(crate) fn look(py: Python<'_>, groups: &Bound<'_, PyList>) -> PyResult<Look>
         lr,
         largest_lr,
         settings,
+        limits,
     };
     for (gradient, pass) in read.iter().zip(&passes) {
         if !pass.finite && found.bad.is_none() {
@@ -157,7 +159,7 @@ impl Clipped {
         }
         let mut count = 0;
         let mut same = true;
-        let Settings { lr, largest_lr, settings } = visit(groups.py(), groups, |_, _, _, gradient| {
+        let Settings { lr, largest_lr, settings, limits } = visit(groups.py(), groups, |_, _, _, gradient| {
             same = same && count < self.gradients.len() && Some(self.gradients[count]) == seen(&gradient);
             count += 1;
             Ok(())
@@ -173,6 +175,7 @@ impl Clipped {
             lr,
             largest_lr,
             settings,
+            limits,
         }))
     }
 }
@@ -188,6 +191,7 @@ struct Settings {
     lr: Option<f64>,
     largest_lr: Option<f64>,
     settings: u64,
+    limits: u64,
 }
 
 /// Calls `each(group, position among all parameters, parameter, gradient)` for every gradient.
@@ -196,7 +200,7 @@ fn visit<'py>(
     groups: &Bound<'py, PyList>,
     mut each: impl FnMut(usize, u32, Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
 ) -> PyResult<Settings> {
-    let mut settings = DefaultHasher::new();
+    let (mut settings, mut limits) = (DefaultHasher::new(), DefaultHasher::new());
     let mut lr = None;
     let mut largest_lr = Some(0.0f64);
     let mut position = 0u32;
@@ -213,10 +217,13 @@ fn visit<'py>(
             Setting::Other => None,
         };
         let (eps, decay) = (setting(intern!(py, "eps"))?, setting(intern!(py, "weight_decay"))?);
+        for value in [&rate, &eps, &decay] {
+            value.hash(&mut settings);
+        }
         for sane in
             [rate.sane(|x| x.abs() < RATE_SANE), eps.sane(|x| x >= EPS_SANE), decay.sane(|x| x.abs() < RATE_SANE)]
         {
-            settings.write_u8(sane);
+            limits.write_u8(sane);
         }
         let params = group.as_any().get_item(intern!(py, "params"))?;
         let mut count = 0u64;
@@ -230,8 +237,9 @@ fn visit<'py>(
             position += 1;
         }
         settings.write_u64(count);
+        limits.write_u64(count);
     }
-    Ok(Settings { lr, largest_lr, settings: settings.finish() })
+    Ok(Settings { lr, largest_lr, settings: settings.finish(), limits: limits.finish() })
 }
 
 /// A gradient that can be read in place, while its owner lives.
@@ -259,6 +267,14 @@ impl Setting {
             value.extract().map_or(Setting::Other, Setting::Number)
         } else {
             Setting::Other
+        }
+    }
+
+    fn hash(&self, into: &mut impl Hasher) {
+        match self {
+            Setting::Absent => into.write_u8(0),
+            Setting::Number(x) => into.write_u64(x.to_bits()),
+            Setting::Other => into.write_u8(1),
         }
     }
 

@@ -8,7 +8,9 @@ Torch's fused optimizers make no update where `optimizer.found_inf` holds 1, whi
 from __future__ import annotations
 
 import math
-from typing import Any
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 
@@ -35,7 +37,7 @@ def now(optimizer: Any, look: _core.Look, loss: Tensor | None) -> tuple[signals.
     value = None
     if elsewhere is not None and elsewhere.packed is not None:
         packed = elsewhere.packed
-        if loss is not None and loss.is_floating_point():
+        if type(loss) is Tensor and loss.is_floating_point():
             packed = torch.cat([packed, loss.reshape(1).to(packed.device, packed.dtype)])
         numbers = packed.tolist()
         elsewhere.read(numbers[: 2 * elsewhere.count])
@@ -66,9 +68,10 @@ def can_wait(optimizer: Any, look: _core.Look) -> bool:
 class Later:
     """The signals of one step, on their way to the host from the moment this is made, on the stream that the step runs on.
 
-    `loss` is a tensor of one element or `None`; `buffers` those that the step has changed, which keep no update back: one may
-    have been infinite before. `scaled` is as of `scaled_by`, and `scale` the factor in the loss. `tape`, `roots` and `record` are
-    set when the update was made.
+    `loss` is a plain tensor of one element or `None`. Of `buffers`, which the step has changed, those that were finite before,
+    as `was_finite` says, keep the update back when they are not: another may have been infinite all along. `scaled` is as of
+    `scaled_by`, and `scale` a GradScaler's factor. `tape`, `roots` and `record` are set when the update was made. `gone` is called
+    when nobody else holds the optimizer any more.
     """
 
     def __init__(
@@ -78,13 +81,16 @@ class Later:
         step: int,
         loss: tuple[Event, Tensor] | None,
         buffers: list[Tensor],
+        was_finite: Callable[[Tensor], bool | None],
         scaled: tuple[Tensor, Tensor | None] | None,
         scale: Tensor | None,
+        gone: Callable[[], None],
     ) -> None:
-        self.optimizer, self.look, self.step = optimizer, look, step
+        self.look, self.step = look, step
+        self.optimizer = weakref.ref(optimizer, lambda _: gone())
         self.tape: Tape
         self.roots: list[Any] = []
-        self.record: tuple[Any, ...] = ()  # what else belongs into the record of the step
+        self.record: Record
         self.event = None if loss is None else loss[0]
         self.root = None if loss is None else loss[1]
         self.elsewhere = signals.Elsewhere(optimizer, list(look.unread or ()))
@@ -96,34 +102,39 @@ class Later:
             empty = torch.zeros(1, dtype=torch.float64, device=device)
             return empty if value is None else value.detach().reshape(1).to(device, torch.float64)
 
-        peaks = packed[self.elsewhere.count :]
-        self.buffers = [(b, values) for b in buffers if (values := signals.values_of(b)) is not None]
         judged = row(None if loss is None else loss[1])
-        overflow = ~torch.isfinite(peaks).all() if scaled is None else scaled[0].reshape(1).to(device) != 0
-        bad = ~torch.isfinite(judged) | overflow
-        self.scaled = scaled is not None
         found, factor = (row(scaled[0]), row(scaled[1])) if scaled is not None else (row(None), row(None))
-        parts = [packed, judged, found, factor, row(scale)]
+        # Gradients may have become bad after a scaler has looked at them.
+        peaks = packed[self.elsewhere.count :]
+        bad = (found != 0) | ~torch.isfinite(judged) | ~torch.isfinite(peaks).all()
+        parts = [judged, found, factor, row(scale)]
+        self.buffers = [(b, values) for b in buffers if (values := signals.values_of(b)) is not None]
         if self.buffers:
-            parts.append(signals.measured([values for _, values in self.buffers])[len(self.buffers) :].to(device))
-        whole = torch.cat(parts)
+            held = signals.measured([values for _, values in self.buffers])[len(self.buffers) :].to(device)
+            parts.append(held)
+            watched = torch.tensor([was_finite(b) is True for b, _ in self.buffers]).to(device, non_blocking=True)
+            bad = bad | (watched & ~torch.isfinite(held)).any()
+        whole = torch.cat([packed, bad.to(torch.float64), *parts])
         self._event: Any = None
         if device.type == "cuda":
             self._host = torch.empty(whole.shape, dtype=whole.dtype, pin_memory=True)
             self._host.copy_(whole, non_blocking=True)
             self._event = torch.cuda.Event()
-            self._event.record()
+            self._event.record(torch.cuda.current_stream(device))
         else:
             self._host = whole.to("cpu", copy=True)
+        self.running = True
         self._had = getattr(optimizer, "found_inf", None)
         optimizer.found_inf = bad.reshape(()).to(torch.float32)  # last: what fails before has changed nothing
 
-    def stepped(self) -> None:
-        """The optimizer is as it was before."""
-        if self._had is None:
-            del self.optimizer.found_inf
-        else:
-            self.optimizer.found_inf = self._had
+    def stepped(self, optimizer: Any) -> None:
+        """The update is over. The optimizer is as it was before."""
+        if self.running:
+            self.running = False
+            if self._had is None:
+                del optimizer.found_inf
+            else:
+                optimizer.found_inf = self._had
 
     def read(self) -> Read:
         """Waits for the copy, which is a step old."""
@@ -132,25 +143,31 @@ class Later:
         numbers = self._host.tolist()
         count = 2 * self.elsewhere.count
         self.elsewhere.read(numbers[:count])
-        loss, found, factor, scale, *buffers = numbers[count:]
+        left_out, loss, found, factor, scale, *peaks = numbers[count:]
         gradients = signals.Gradients(self.look, self.elsewhere, factor or 1.0)
-        bad = next((b for (b, _), peak in zip(self.buffers, buffers, strict=True) if not math.isfinite(peak)), None)
-        return Read(gradients, None if self.event is None else loss, scale or None, bad, found != 0)
+        buffers = [(b, math.isfinite(peak)) for (b, _), peak in zip(self.buffers, peaks, strict=True)]
+        return Read(gradients, None if self.event is None else loss, scale or None, buffers, found != 0, left_out != 0)
 
 
-class Read:
-    """What a step held: `loss` (scaled) is `None` where it was read before, `scale` where there is none; `buffer` is the first
-    changed one that is not finite, `overflow` says that a `GradScaler` has left the update out."""
+class Record(NamedTuple):
+    """What else belongs into the record of a step: number of the optimizer, nanoseconds of the watch, a loss that was read before,
+    learning rate, and whether the loss was scaled."""
 
-    __slots__ = ("buffer", "gradients", "loss", "overflow", "scale")
+    number: int
+    own: int
+    loss: float | None
+    lr: float | None
+    scaled: bool
 
-    def __init__(
-        self,
-        gradients: signals.Gradients,
-        loss: float | None,
-        scale: float | None,
-        buffer: Tensor | None,
-        overflow: bool,
-    ) -> None:
-        self.gradients, self.loss, self.scale = gradients, loss, scale
-        self.buffer, self.overflow = buffer, overflow
+
+class Read(NamedTuple):
+    """What a step held: `loss` is `None` where it was read before, `scale` where there is none; `buffers` are those that it has
+    changed, each with whether it is finite. `overflow` says that a `GradScaler` has left the update out, `left_out` that anybody
+    has."""
+
+    gradients: signals.Gradients
+    loss: float | None
+    scale: float | None
+    buffers: list[tuple[Tensor, bool]]
+    overflow: bool
+    left_out: bool

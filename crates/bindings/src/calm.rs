@@ -351,7 +351,10 @@ impl Calm {
         let step: u64 = self.clock.get().stepped(optimizer)?;
         let scaler = self.state().scaler.as_ref().map(|scaler| scaler.clone_ref(py));
         let scale = match scaler {
-            Some(scaler) => only_element(&scaler.bind(py).getattr(intern!(py, "_scale"))?),
+            Some(scaler) => {
+                let scale = scaler.bind(py).getattr(intern!(py, "_scale"))?;
+                if scale.is_none() { None } else { number(&scale)? }
+            }
             None => None,
         };
         let (log, loss, spent) = {

@@ -28,6 +28,8 @@ class Training:
     middle: nn.Module | None  # a module halfway whose output is one tensor; None where there are no modules
     called: Callable[..., Any] | None = None  # what the loop calls, where that is not `model`
     clip: float | None = None
+    scaler: torch.amp.GradScaler | None = None
+    schedule: Any = None
     part: tuple[int, int, str] | None = (
         None  # rank, number of ranks, working directory; None in a program of one process
     )
@@ -51,10 +53,16 @@ class Training:
 
     def update(self, loss: torch.Tensor) -> float:
         self.optimizer.zero_grad()
-        loss.backward()
+        (loss if self.scaler is None else self.scaler.scale(loss)).backward()
         if self.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-        self.optimizer.step()
+        if self.scaler is None:
+            self.optimizer.step()
+        else:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        if self.schedule is not None:
+            self.schedule.step()
         return loss.item()
 
     def step(self) -> float:
@@ -136,6 +144,14 @@ def mlp(small: bool = False) -> Training:
     model = nn.Sequential(nn.Linear(128, d), nn.ReLU(), nn.Linear(d, d), nn.ReLU(), nn.Linear(d, 10))
     batches = [(torch.randn(128, 128), torch.randint(10, (128,))) for _ in range(BATCHES)]
     return Training(model, torch.optim.Adam(model.parameters(), lr=1e-3), batches, F.cross_entropy, model[2])
+
+
+def scaled(small: bool = False) -> Training:
+    """Without autocast, which a CPU is slow with: what is measured is the scaler's part and the schedule's."""
+    training = mlp(small)
+    training.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    training.schedule = torch.optim.lr_scheduler.LambdaLR(training.optimizer, lambda step: 1 / (1 + 1e-4 * step))
+    return training
 
 
 def cnn(small: bool = False) -> Training:
@@ -226,6 +242,7 @@ class Spec:
 
 MODELS = {
     "mlp": Spec("MLP 128-320-320-10, batch 128, Adam", mlp, aim=1.06),
+    "scaled": Spec("the MLP under a `GradScaler`, with a learning-rate schedule", scaled),
     "cnn": Spec("CNN, 3 convolutions with batch norm and dropout, SGD", cnn, aim=1.03),
     "gpt25": Spec("GPT-like, 4 blocks of width 128, context 64, AdamW, clipping", gpt25, aim=1.03),
     "gpt120": Spec("GPT-like, 4 blocks of width 192, context 128, AdamW, clipping", gpt120, aim=1.02),

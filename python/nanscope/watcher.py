@@ -55,6 +55,7 @@ from nanscope.trip import Trip
 Tensor = torch.Tensor
 SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
 SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
+BUFFERS_MAX = 10_000  # on a device, of which it is known whether they were finite
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -428,6 +429,8 @@ class Watcher:
         if waiting.event is not None:
             waiting.event.value = seen.loss
         trip = self._late_trip(waiting, seen) if judge and optimizer is not None else None
+        if len(self._buffers) > BUFFERS_MAX:  # those of models that are gone
+            self._buffers = {key: known for key, known in self._buffers.items() if known[0]() is not None}
         self._buffers.update((id(buffer), (weakref.ref(buffer), finite)) for buffer, finite in seen.buffers)
         if trip is not None:
             self.confirm(trip)

@@ -131,7 +131,9 @@ def _swallowed(tensor: Tensor, inputs: list[dict[str, Any]], read: list[tuple[st
     """Elements that are finite although an input is infinite there, which in float64 is finite."""
     count = 0
     for given, (_, real), shadow in zip(inputs, read, wide, strict=False):
-        if births.bad(given) and real.shape == tensor.shape and shadow is not real:
+        counts = given.get("counts", {})
+        infinite = counts.get("posinf") or counts.get("neginf")
+        if infinite and real.shape == tensor.shape and shadow is not real:
             count += int((torch.isinf(real) & torch.isfinite(shadow) & torch.isfinite(tensor)).sum())
     return count
 

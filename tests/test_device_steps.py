@@ -50,7 +50,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
 
     def loss_seen(self: Watcher, event: Any, roots: list[torch.Tensor]) -> None:
-        self._device_loss = (event, roots[0].detach())
+        self.device_loss = (event, roots[0].detach())
         self.calm.forget()
 
     class Noted(later.Later):
@@ -455,3 +455,22 @@ def test_a_device_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ran = watched(tmp_path, code)
     assert ("LookupError: the program fails" in ran.err, ran.err.count("was not judged")) == (True, 26)
     assert "Traceback" in ran.err and "later.py" not in ran.err
+
+
+@pytest.mark.parametrize("fused", ["fused=True", "fused=False"])
+@pytest.mark.usefixtures("on_device")
+def test_a_loss_that_is_infinite_for_its_scale_only(tmp_path: Path, fused: str) -> None:
+    """On a device nobody has read it without."""
+    code = scaled(fused=fused).replace("2.0**40", "2.0**127").replace("range(120)", "range(180)")
+    ran = watched(tmp_path, code)
+    assert (ran.status, ran.found["verdict"], len(steps(tmp_path))) == (0, "finite", 180), ran.err
+    assert ran.out == alone(tmp_path, code).out
+    assert (len(waited(tmp_path)) > 60) == (fused == "fused=True")
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_bad_loss_that_the_scaler_hides(tmp_path: Path) -> None:
+    """It leaves that update out and goes on; no optimizer steps in which the loss would be read."""
+    code = scaled(before="x = (x - (0.999 if step == 100 else 0)).sqrt()", fused="fused=False")
+    found = watched(tmp_path, code).found
+    assert (found["trip"]["step"], found["origin"]["line"]) == (100, line_of(code, ".sqrt()"))

@@ -69,7 +69,7 @@ class Audit(abc.ABC):
 
     def _run_again(self, step: int, optimizer: Any) -> Trip | None:
         watcher = self._watcher
-        trip = Trip(step, self.where, "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+        trip = Trip(step, self.where, "finite", watcher.keep_tape(), None, None, watcher.calm.loss, optimizer)
         trip.roots = list(watcher.recorder.roots)
         watcher.diagnosing = True
         popped = watcher.recorder.enter()

@@ -17,7 +17,7 @@ def confirm_open(watcher: Watcher, error: BaseException | None) -> None:
     recorder = watcher.recorder
     popped = recorder.enter()
     try:
-        watcher.settle()
+        watcher.deferred.settle()
         if watcher.tripped:
             return
         trip = open_trip(watcher, error)
@@ -37,7 +37,7 @@ def open_trip(watcher: Watcher, error: BaseException | None) -> Trip | None:
         owners = [p for p in watcher._parameters() if p.grad is not None]
         bad = signals.first_bad([g for p in owners if (g := p.grad) is not None])
         if bad is not None and watcher.scaler is None:
-            trip = watcher._trip("gradient", None, bad, next(p for p in owners if p.grad is bad))
+            trip = watcher.trip(None, "gradient", bad, next(p for p in owners if p.grad is bad))
     if trip is None and not recorder.backward_done:
         trip = unused_loss(watcher)
     if trip is None and error is not None:
@@ -45,7 +45,7 @@ def open_trip(watcher: Watcher, error: BaseException | None) -> Trip | None:
     if trip is None and isinstance(error, Exception) and recorder.tape.events:
         from nanscope.diagnosis import failing
 
-        raised = Trip(watcher.clock.now(), "output", "nan", watcher._keep_tape(), None, None, watcher.calm.loss)
+        raised = Trip(watcher.clock.now(), "output", "nan", watcher.keep_tape(), None, None, watcher.calm.loss)
         raised.roots = list(recorder.roots)
         trip = raised if failing(watcher, raised) else None
     return trip
@@ -60,7 +60,7 @@ def unused_loss(watcher: Watcher) -> Trip | None:
         value = signals.scalar(tensor)
         if value is None or math.isfinite(value):
             return None
-    trip = Trip(watcher.clock.now(), "loss", "nan", watcher._keep_tape())
+    trip = Trip(watcher.clock.now(), "loss", "nan", watcher.keep_tape())
     trip.roots = list(watcher.recorder.roots)
     from nanscope.diagnosis import last_value
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nanscope import _core
+from nanscope.capture.event import Tape
 from nanscope.capture.recorder import flatten
 
 Tensor = torch.Tensor
@@ -127,6 +128,15 @@ def kind_of(tensor: Tensor) -> str:
     if bool(torch.isnan(tensor).any()):
         return "nan"
     return "finite" if bool(torch.isfinite(tensor).all()) else "inf"
+
+
+def was_bad(buffer: Tensor, tape: Tape) -> bool:
+    """True when a buffer was not finite before this step already (an observer's initial range, an unfilled memory)."""
+    for event in tape.events:
+        for tensor, copy in event.state.buffers if event.state is not None else ():
+            if tensor is buffer:
+                return kind_of(copy) != "finite"
+    return False
 
 
 def scalar(tensor: Tensor) -> float | None:

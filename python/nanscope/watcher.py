@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import sys
@@ -38,6 +37,7 @@ from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.device import later
+from nanscope.device.deferred import Deferred
 from nanscope.distributed import early
 from nanscope.distributed.children import Children
 from nanscope.distributed.deserted import deserted, let_down
@@ -46,16 +46,15 @@ from nanscope.distributed.peers import Peers
 from nanscope.distributed.replicas import Replicas
 from nanscope.folder import Folder
 from nanscope.outcomes import Diagnosed
+from nanscope.overflows import Overflows
 from nanscope.repeat import Repetition
 from nanscope.replay import comm
 from nanscope.replay.places import place as make_place
 from nanscope.stop import Stop
 from nanscope.trip import Trip
+from nanscope.undo import Undo
 
 Tensor = torch.Tensor
-SNAPSHOT_MAX_BYTES = 64 << 20  # parameters and state copied before a step that nothing vouches for
-SCALE_SANE = 1.0  # gradients that overflow at this scale overflow without one
-BUFFERS_MAX = 10_000  # on a device, of which it is known whether they were finite
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -114,36 +113,26 @@ class Watcher:
         self.replicas = Replicas(checks.ranks, self.parallel)
         self.again = again  # how to run the program once more, where that is possible
         self.errand = errand  # what the program is being run again for
-        self._device_loss: tuple[Event, Tensor] | None = None
-        self._later: later.Later | None = None  # a step on a device that is not judged yet
-        self._waits = True  # where possible
-        self._buffers: dict[
-            int, tuple[weakref.ref[Tensor], bool]
-        ] = {}  # those on a device: finite when they were last read?
-        self._loss_scaled = False  # by a GradScaler, in this step
-        self._overflow = False  # a GradScaler leaves this update out, inside the optimizer's own kernel
-        self._snapshot: list[tuple[Tensor, Tensor]] | None = None
-        self._states: dict[Any, Any] = {}
+        self.device_loss: tuple[Event, Tensor] | None = None
+        self.deferred = Deferred(self)
+        self.overflows = Overflows(self)
+        self.undo = Undo(self)
+        self.loss_scaled = False  # by a GradScaler, in this step
         self._update_left_out: bool | None = None  # decided for this step, after a trip before a manual update
         self.course = Course(self.recorder)
         before, after, self._raised = optimizers.hooks(self.recorder, self)
         self.calm = _core.Calm(  # the hooks around steps in which all is well
             self.recorder, self.course.monitor, self.clock, before, after,
-            self._alarmed, signals.GRADIENT_VOUCHED,
+            self.alarmed, signals.GRADIENT_VOUCHED,
         )  # fmt: skip
         self.calm.write_to(self.run_folder.log)
         self.audit = Recomputation(checks.recompute, self)
         self.kernels = Kernels(checks.attention, self)
         self.others = [audit for audit in (self.kernels, Repetition(checks.repeat, self)) if audit.every is not None]
         self._number = 0  # of the last optimizer
-        self._skips: list[int] | None = (
-            None  # updates that a GradScaler left out in a row: the first, how many, and the
-        )
-        # number of steps before them
         self._settings: weakref.WeakKeyDictionary[Any, tuple[int, bool]] = (
             weakref.WeakKeyDictionary()
         )  # fingerprint, vouched
-        self._norm = 0.0  # of the gradients, when they were last read
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
         self._step_event: Event | None = None
         self._vouched = False
@@ -219,7 +208,7 @@ class Watcher:
         ):
             tape = Tape()
             tape.events = [event]
-            tape.originals = self._keep_tape().originals
+            tape.originals = self.keep_tape().originals
             trip = Trip(self.clock.now(), "output", "nan", tape, None, type(event.target).__name__)
             trip.roots = [event.target]
             self.confirm(trip)
@@ -251,7 +240,7 @@ class Watcher:
                 if type(value) is float:
                     self._loss_read(event, root, value)
             else:
-                self._device_loss = (event, root.detach())
+                self.device_loss = (event, root.detach())
                 self.calm.forget()
         self.calm.spent(time.perf_counter_ns() - start)
 
@@ -260,10 +249,11 @@ class Watcher:
         event.value = value
         self.calm.loss = value if unscaled is None else unscaled
         if not math.isfinite(value) and self.pending is None:
-            # Under a GradScaler an infinite scaled loss may be a finite loss times the scale.
-            if not (math.isinf(value) and unscaled is not None and math.isfinite(unscaled)):
+            # Under a GradScaler an infinite scaled loss may be a finite loss times the scale; on a device nobody has read it.
+            finite = self.loss_scaled and (unscaled is None or math.isfinite(unscaled))
+            if not (math.isinf(value) and finite):
                 kind = "nan" if math.isnan(value) else "inf"
-                self.pending = Trip(self.clock.now(), "loss", kind, self._keep_tape(), root, None, value)
+                self.pending = Trip(self.clock.now(), "loss", kind, self.keep_tape(), root, None, value)
                 self.pending.roots = list(self.recorder.roots)
                 self.calm.forget()
 
@@ -273,7 +263,7 @@ class Watcher:
             self.scaler = scaler
             self.calm.forget()
             self.calm.scaled_by(scaler)
-        self._loss_scaled = True
+        self.loss_scaled = True
         if isinstance(outputs, Tensor):
             self.calm.read_unscaled(outputs)
 
@@ -294,29 +284,29 @@ class Watcher:
         start = time.perf_counter_ns()
         recorder = self.recorder
         self._turn_to(optimizer)
-        self.settle()
+        self.deferred.settle()
         look = _core.look(optimizer.param_groups)
         scaled = later.scaled_by(optimizer)
-        if self._can_wait(optimizer, look) and self._wait(optimizer, look, scaled):
+        if self.deferred.begin(optimizer, look, scaled):
+            self._gradients, self._vouched = None, True
             self.calm.spent(time.perf_counter_ns() - start)
             return False
         gradients = self._gradients = self._read(optimizer, look, scaled)
         if self.course.monitor.batch_due(gradients.norm, recorder):
             self.course.monitor.batch(self.clock.step_of(optimizer), recorder)
-        self._overflow = scaled is not None and bool(scaled[0].item())
-        if self._overflow:
+        if self.overflows.inside(scaled):
             self._vouched = True
             self.calm.spent(time.perf_counter_ns() - start)
-            self._overflowed(optimizer)
+            self.overflows.seen(optimizer)
             return False
         trip = None
         if self.pending is not None:
             trip, self.pending = self.pending, None
             trip.step = self.clock.step_of(optimizer)
         elif (owner := gradients.bad) is not None and owner.grad is not None:
-            trip = self._trip("gradient", optimizer, owner.grad, owner)
+            trip = self.trip(optimizer, "gradient", owner.grad, owner)
         elif recorder.changed:
-            trip = self._bad_buffer(optimizer)
+            trip = self.bad_buffer(optimizer)
         if trip is None and self.audit.seen.any:
             trip = self.audit(optimizer)
         for audit in self.others:
@@ -341,7 +331,7 @@ class Watcher:
             self._vouched = self._vouch(optimizer, gradients, known is None)
         if not self._vouched:
             self._step_event = recorder.event("step", optimizer, random=True)
-            self._take_snapshot(optimizer)
+            self.undo.keep(optimizer)
         if self.errand is not None and self.errand.tracing():
             recorder.tell(recorder.event("step", optimizer), (), {})
         self.calm.spent(time.perf_counter_ns() - start)
@@ -355,7 +345,7 @@ class Watcher:
 
     def _read(self, optimizer: Any, look: _core.Look, scaled: Any) -> Any:
         """What is known of the gradients, and of a loss that was not read yet. Waits for the device where they lie on one."""
-        waiting, self._device_loss = self._device_loss, None
+        waiting, self.device_loss = self.device_loss, None
         if waiting is None and not look.unread and scaled is None:
             return look
         elsewhere, value = later.now(optimizer, look, None if waiting is None else waiting[1])
@@ -363,111 +353,6 @@ class Watcher:
             self._loss_read(*waiting, value)
         factor = 1.0 if scaled is None or scaled[1] is None else scaled[1].item()
         return signals.Gradients(look, elsewhere, factor)
-
-    # ---- steps that are judged later
-
-    def _can_wait(self, optimizer: Any, look: _core.Look) -> bool:
-        """Whether a step on a device can be judged when the next one is made: nothing but its own numbers matters, and the device
-        leaves a bad update out."""
-        return (
-            self._waits
-            and look.unread is not None
-            and self._settings.get(optimizer) == (look.limits, True)
-            and self._number not in self.course._carries
-            and self.on_trip != "continue"  # which makes a bad update
-            and self.pending is None
-            and self.handled is None
-            and self.peers is None
-            and self.errand is None
-            and not (self.audit.seen.any or self.audit.every or self.others)
-            and not self.collectives.works
-            and (self._device_loss is None or type(self._device_loss[1]) is Tensor)
-            and later.can_wait(optimizer, look)
-        )
-
-    def _wait(self, optimizer: Any, look: _core.Look, scaled: Any) -> bool:
-        """False, with nothing done, where that does not work after all."""
-        recorder = self.recorder
-        step = self.clock.step_of(optimizer)
-        try:
-            self._later = later.Later(
-                optimizer, look, step, self._device_loss, list(recorder.changed), self._was_finite, scaled,
-                getattr(self.scaler, "_scale", None), self._gone,
-            )  # fmt: skip
-        except Exception as error:  # noqa: BLE001 - our fault must not become the program's
-            self.warn(f"steps are judged at once, not a step later: {type(error).__name__}: {error}")
-            self._waits = False
-            return False
-        self._device_loss = self._gradients = self._step_event = None
-        self._vouched = True
-        if self.course.monitor.batch_due(self._norm, recorder):
-            self.course.monitor.batch(step, recorder)
-        return True
-
-    def _was_finite(self, buffer: Tensor) -> bool | None:
-        """Whether a buffer on a device was finite before this step; `None` where nobody has looked."""
-        known = self._buffers.get(id(buffer))
-        return known[1] if known is not None and known[0]() is buffer else None
-
-    def _gone(self) -> None:
-        """The optimizer of a step that is not judged yet is gone, and soon its model: nothing of them is kept. What the step held
-        goes into the record."""
-        with contextlib.suppress(Exception):
-            self.settle(judge=False)
-
-    def settle(self, judge: bool = True) -> None:
-        """Judges the step before, where that was put off, and writes its record. Raises `Stop`."""
-        waiting, self._later, self.recorder.earlier = self._later, None, None
-        if waiting is None or waiting.running:
-            return
-        try:
-            seen = waiting.read()
-        except Exception as error:  # noqa: BLE001 - a fault of the device, which the program's own next call tells
-            self.warn(f"step {waiting.step} was not judged: {type(error).__name__}: {error}")
-            return
-        record, optimizer = waiting.record, waiting.optimizer()
-        if waiting.event is not None:
-            waiting.event.value = seen.loss
-        trip = self._late_trip(waiting, seen) if judge and optimizer is not None else None
-        if len(self._buffers) > BUFFERS_MAX:  # those of models that are gone
-            self._buffers = {key: known for key, known in self._buffers.items() if known[0]() is not None}
-        self._buffers.update((id(buffer), (weakref.ref(buffer), finite)) for buffer, finite in seen.buffers)
-        if trip is not None:
-            self.confirm(trip)
-        loss, self._norm = record.loss, seen.gradients.norm
-        if seen.loss is not None:
-            loss = seen.loss / seen.scale if record.scaled and seen.scale else seen.loss
-        alarm = self._observe(
-            optimizer, record.number, waiting.step, record.own, loss, None if seen.overflow else seen.gradients,
-            seen.scale, seen.left_out, record.lr,
-        )  # fmt: skip
-        if alarm is not None and judge and optimizer is not None:
-            self._alarmed(alarm, optimizer, loss)
-
-    def _late_trip(self, waiting: later.Later, seen: later.Read) -> Trip | None:
-        optimizer, gradients, tape = waiting.optimizer(), seen.gradients, waiting.tape
-        where, kind, tensor = None, waiting.elsewhere.kind, gradients.bad
-        if seen.loss is not None and not math.isfinite(seen.loss):
-            where, kind, tensor = "loss", "nan" if math.isnan(seen.loss) else "inf", waiting.root
-        elif tensor is not None and not seen.overflow:
-            where = "gradient"
-        else:
-            bad_now = (b for b, finite in seen.buffers if not finite and self._was_finite(b) is not False)
-            buffer = next((b for b in bad_now if not self._was_bad(b, tape)), None)
-            if buffer is not None:
-                where, kind, tensor = "buffer", signals.kind_of(buffer), buffer
-        if where is None and not seen.left_out and gradients.largest >= signals.GRADIENT_VOUCHED:
-            bad = signals.first_bad(signals.optimizer_tensors(optimizer))
-            if bad is not None:
-                where, kind, tensor = self._place_of(optimizer, bad), signals.kind_of(bad), bad
-                tape.unsafe.append("the update was made before its gradients were read")
-        if where is None:
-            return None
-        trip = Trip(waiting.step, where, kind, tape, tensor, None, seen.loss, optimizer)
-        trip.roots, trip.late = waiting.roots, True
-        return trip
-
-    # ---- steps
 
     def _vouch(self, optimizer: Any, gradients: Any, first: bool) -> bool:
         """`signals.vouched`, looked at again only when a setting has changed."""
@@ -487,25 +372,19 @@ class Watcher:
         start = time.perf_counter_ns()
         recorder = self.recorder
         recorder.count_step()
-        if self._overflow:
-            skipped, self._overflow = True, False
-            if self._skips is not None:
-                self._skips[2] = recorder.steps_taken  # it has taken none
+        skipped = self.overflows.stepped() or skipped
         if not skipped and not self._vouched:
             bad = signals.first_bad(signals.optimizer_tensors(optimizer))
             if bad is not None:
                 self.calm.spent(time.perf_counter_ns() - start)
-                self._update_was_bad(optimizer, self.clock.step_of(optimizer), bad)
+                self.undo.bad(optimizer, bad, self._step_event)
                 start = time.perf_counter_ns()
         self._end_step(optimizer, skipped, start)
 
     def _step_raised(self) -> None:
         """An optimizer's step has ended in an exception. The program may catch it and go on: the tape goes on with it."""
-        self._overflow = False
-        optimizer = None if self._last_optimizer is None else self._last_optimizer()
-        if self._later is not None and self._later.running and optimizer is not None:
-            self._later.stepped(optimizer)
-            self._later = None
+        self.overflows.abandon()
+        self.deferred.abandon()
         if not self.calm.abandon():
             self._raised()
 
@@ -513,97 +392,64 @@ class Watcher:
         """`GradScaler.step` has left the update out; the step is over all the same."""
         start = time.perf_counter_ns()
         self._turn_to(optimizer)
-        self.settle()
-        self._overflowed(optimizer)
+        self.deferred.settle()
+        waiting, self.device_loss = self.device_loss, None
+        if waiting is not None:
+            self._loss_read(*waiting, waiting[1].item())  # the scaler has just waited for the device
+        self.overflows.seen(optimizer)
         self._end_step(optimizer, True, start)
-
-    def _overflowed(self, optimizer: Any) -> None:
-        """A GradScaler leaves the update out. Raises `Stop` if it hides something."""
-        self.audit.forget()
-        step = self.clock.step_of(optimizer)
-        if self.peers is not None:
-            called = _core.caller()
-            self.run_folder.skip(step, None if called is None else make_place(*called, self.run_folder.info["cwd"]))
-        trip, self.pending = self.pending, None
-        trip = trip or self._bad_buffer(optimizer)
-        if trip is not None:
-            trip.step, trip.optimizer = step, optimizer
-        else:
-            trip = self._collapsing(optimizer, step)
-        if trip is not None:
-            self.confirm(trip)
-        self._gradients = None
-        self.handled = None
-
-    def _collapsing(self, optimizer: Any, step: int) -> Trip | None:
-        """Dynamic loss scaling finds a scale that fits within some steps; below 1 it is not the scale that does not fit."""
-        taken = self.recorder.steps_taken
-        if self._skips is None or self._skips[2] != taken:
-            self._skips = [step, 0, taken]
-        self._skips[1] += 1
-        scale = self.scale()
-        if self._skips[1] < 2 or scale is None or scale > SCALE_SANE:
-            return None
-        owners = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
-        bad = signals.first_bad([p.grad for p in owners])
-        if bad is None:
-            return None
-        owner = next(p for p in owners if p.grad is bad)
-        trip = self._trip("gradient", optimizer, bad, owner)
-        trip.step, trip.signal = self._skips[0], "scale"
-        return trip
 
     def _end_step(self, optimizer: Any, skipped: bool, start: int) -> None:
         gradients = self._gradients
         step = self.clock.stepped(optimizer)
-        self._snapshot = self._step_event = None
-        self._states = {}
+        self._step_event = None
+        self.undo.forget()
         if not skipped:
             self.handled = None
         self.calm.spent(time.perf_counter_ns() - start)
         scale = None if self.scaler is None else self.scale()
-        if self._later is not None and self._later.running:
-            self._put_off(self._later, optimizer)
+        if self.deferred.put_off(optimizer):
             return
         loss = self.calm.loss
-        alarm = self._observe(optimizer, self._number, step, self.calm.end_step(), loss, gradients, scale, skipped)
+        alarm = self.observe(optimizer, self._number, step, self.calm.end_step(), loss, gradients, scale, skipped)
         if alarm is not None:
-            self._alarmed(alarm, optimizer, loss)
-        self._norm = self._norm if gradients is None else gradients.norm
-        self._loss_scaled = False
+            self.alarmed(alarm, optimizer, loss)
+        self.loss_scaled = False
         self.recorder.boundary()
         self._learn(optimizer, gradients)
         if self.errand is not None:
             self.errand.at_step(self, self.clock.now())
 
-    def _put_off(self, waiting: later.Later, optimizer: Any) -> None:
-        """The update was made; all that is known of the step goes to where it is judged."""
-        waiting.stepped(optimizer)
-        waiting.tape, waiting.roots = self._keep_tape(), list(self.recorder.roots)
-        self.recorder.earlier = (waiting.tape, waiting.roots)
-        loss, lr = self.calm.loss, signals.learning_rate(optimizer)
-        waiting.record = later.Record(self._number, self.calm.end_step(), loss, lr, self._loss_scaled)
-        self._loss_scaled = False
-        self.recorder.boundary()
-
-    def _learn(self, optimizer: Any, gradients: Any) -> None:
-        """The next steps of an optimizer need no closer look while nothing changes."""
-        quiet = self.pending is None and self.handled is None and self._device_loss is None
-        fused = getattr(optimizer, "_step_supports_amp_scaling", False)  # a scaler tells it what to do in attributes
-        known = self._settings.get(optimizer)
-        if (
-            quiet
-            and (self.scaler is None or not fused)
+    def is_plain(self, optimizer: Any, limits: int) -> bool:
+        """Whether nothing but the numbers of a step says whether it is a good one: no trip is open, nobody compares or traces it,
+        and the optimizer, past its first steps, is vouched for."""
+        return (
+            self.pending is None
+            and self.handled is None
             and self.errand is None
             and not self.audit.every
             and not self.others
-            and type(gradients) is _core.Look
-            and known == (gradients.limits, True)
+            and self._settings.get(optimizer) == (limits, True)
             and self._number not in self.course._carries
+        )
+
+    def _learn(self, optimizer: Any, gradients: Any) -> None:
+        """The next steps of an optimizer need no closer look while nothing changes."""
+        fused = getattr(optimizer, "_step_supports_amp_scaling", False)  # a scaler tells it what to do in attributes
+        if (
+            type(gradients) is _core.Look
+            and self.device_loss is None
+            and (self.scaler is None or not fused)
+            and self.is_plain(optimizer, gradients.limits)
         ):
             self.calm.know(optimizer, gradients.limits, self._number)
 
-    def _observe(
+    def forget_gradients(self) -> None:
+        """The update is left out, and with it what the step has come to."""
+        self._gradients = None
+        self.handled = None
+
+    def observe(
         self,
         optimizer: Any,
         number: int,
@@ -632,11 +478,11 @@ class Watcher:
             lr, scale, skipped, carried,
         )  # fmt: skip
 
-    def _alarmed(self, alarm: _core.Alarm, optimizer: Any, loss: float | None) -> None:
+    def alarmed(self, alarm: _core.Alarm, optimizer: Any, loss: float | None) -> None:
         """Something shows over several steps. What the program may want is told, and ends no run."""
         if self.diagnosing or self._trips:
             return
-        trip = Trip(alarm.seen, "trend", "finite", self._keep_tape(), None, None, loss, optimizer)
+        trip = Trip(alarm.seen, "trend", "finite", self.keep_tape(), None, None, loss, optimizer)
         trip.roots = list(self.recorder.roots)
         trip.alarm = alarm
         if alarm.kind in MAYBE_MEANT and not (self.errand is not None and self.errand.alarms):
@@ -671,7 +517,7 @@ class Watcher:
             if trip is None:
                 owner = recorder.updated[-1]
                 if owner.grad is not None and signals.first_bad([owner.grad]) is not None:
-                    trip = self._trip("gradient", None, owner.grad, owner)
+                    trip = self.trip(None, "gradient", owner.grad, owner)
             if trip is None and self.audit.seen.any:
                 trip = self.audit(None)
             for audit in self.others:
@@ -687,14 +533,14 @@ class Watcher:
 
     def _manual_step(self) -> None:
         """The program has changed its parameters without an optimizer, and now begins the next forward."""
-        self.settle()
+        self.deferred.settle()
         updated = list(self.recorder.updated)
         bad = signals.first_bad([u.detach() for u in updated])
         trip, self.pending = self.pending, None
         step = self.clock.now()
         if trip is None and bad is not None and self._update_left_out is None:
             owner = next(u for u in updated if signals.kind_of(u) != "finite")
-            trip = self._trip("parameter", None, owner, owner)
+            trip = self.trip(None, "parameter", owner, owner)
         if trip is not None:
             self.confirm(trip)
         self._gradients = None
@@ -714,82 +560,26 @@ class Watcher:
 
     # ---- trips
 
-    def _keep_tape(self) -> Tape:
+    def keep_tape(self) -> Tape:
         """The present tape, for a trip: the next step gets a new one."""
         self.recorder.kept = True
         return self.recorder.tape
 
-    def _trip(self, where: str, optimizer: Any, tensor: Tensor, owner: Tensor | None) -> Trip:
+    def trip(self, optimizer: Any, where: str, tensor: Tensor, owner: Tensor | None) -> Trip:
         step = self.clock.now() if optimizer is None else self.clock.step_of(optimizer)
-        trip = Trip(step, where, signals.kind_of(tensor), self._keep_tape(), owner, None, self.calm.loss, optimizer)
+        trip = Trip(step, where, signals.kind_of(tensor), self.keep_tape(), owner, None, self.calm.loss, optimizer)
         trip.roots = list(self.recorder.roots)
         return trip
 
-    def _bad_buffer(self, optimizer: Any) -> Trip | None:
+    def bad_buffer(self, optimizer: Any) -> Trip | None:
         """Running statistics and the like that this step has made bad."""
         changed = self.recorder.changed
         if not changed:
             return None
         bad = signals.first_bad(changed)
-        if bad is None or self._was_bad(bad, self.recorder.tape):
+        if bad is None or signals.was_bad(bad, self.recorder.tape):
             return None
-        return self._trip("buffer", optimizer, bad, bad)
-
-    def _was_bad(self, buffer: Tensor, tape: Tape) -> bool:
-        """True when the buffer was not finite before this step already (an observer's initial range, an unfilled memory)."""
-        for event in tape.events:
-            for tensor, copy in event.state.buffers if event.state is not None else ():
-                if tensor is buffer:
-                    return signals.kind_of(copy) != "finite"
-        return False
-
-    def _take_snapshot(self, optimizer: Any) -> None:
-        tensors = signals.optimizer_tensors(optimizer)
-        if sum(t.numel() * t.element_size() for t in tensors) <= SNAPSHOT_MAX_BYTES:
-            self._snapshot = [(t, t.detach().clone()) for t in tensors]
-            self._states = {p: dict(s) for p, s in optimizer.state.items()}
-
-    def _update_was_bad(self, optimizer: Any, step: int, bad: Tensor) -> None:
-        """The optimizer itself has made a parameter or its state bad: undo the step, then run it again under observation."""
-        kind = signals.kind_of(bad)
-        trip = Trip(
-            step,
-            self._place_of(optimizer, bad),
-            kind,
-            self._keep_tape(),
-            bad,
-            None,
-            self.calm.loss,
-            optimizer,
-            self._step_event,
-        )
-        trip.roots = list(self.recorder.roots)
-        after = [(t, t.detach().clone()) for t in signals.optimizer_tensors(optimizer)]
-        states = {p: dict(s) for p, s in optimizer.state.items()}
-        if self._snapshot is not None:
-            self._restore_before_step(optimizer)
-            trip.last = self._step_event
-        else:
-            trip.tape.unsafe.append("the parameters before the step were too large to keep")
-            trip.last = None
-        left_out = self.confirm(trip)
-        if not left_out:
-            with torch.no_grad():
-                optimizer.state.clear()
-                optimizer.state.update(states)
-                for tensor, copy in after:
-                    tensor.copy_(copy)
-
-    @staticmethod
-    def _place_of(optimizer: Any, bad: Tensor) -> str:
-        return "parameter" if any(bad is p for g in optimizer.param_groups for p in g["params"]) else "state"
-
-    def _restore_before_step(self, optimizer: Any) -> None:
-        with torch.no_grad():
-            for tensor, copy in self._snapshot or ():
-                tensor.copy_(copy)
-        optimizer.state.clear()
-        optimizer.state.update(self._states)
+        return self.trip(optimizer, "buffer", bad, bad)
 
     def confirm(self, trip: Trip) -> bool:
         """Harm is about to be done: diagnose and act. Returns True to leave the update out; raises `Stop`."""
@@ -876,7 +666,7 @@ class Watcher:
             how = "stopped"
         finally:
             popped = self.recorder.enter()
-            self._gone()  # what was not judged is in the record all the same
+            self.deferred.gone()  # what was not judged is in the record all the same
             self.recorder.leave(popped)
             self.stop()
             if not self.children.any():

@@ -70,8 +70,8 @@ class Later:
 
     `loss` is a plain tensor of one element or `None`. Of `buffers`, which the step has changed, those that were finite before,
     as `was_finite` says, keep the update back when they are not: another may have been infinite all along. `scaled` is as of
-    `scaled_by`, and `scale` a GradScaler's factor. `tape`, `roots` and `record` are set when the update was made. `gone` is called
-    when nobody else holds the optimizer any more.
+    `scaled_by`, `scale` a GradScaler's factor, and `loss_scaled` says whether it is in the loss. `tape`, `roots` and `record` are
+    set when the update was made. `gone` is called when nobody else holds the optimizer any more.
     """
 
     def __init__(
@@ -84,9 +84,10 @@ class Later:
         was_finite: Callable[[Tensor], bool | None],
         scaled: tuple[Tensor, Tensor | None] | None,
         scale: Tensor | None,
+        loss_scaled: bool,
         gone: Callable[[], None],
     ) -> None:
-        self.look, self.step = look, step
+        self.look, self.step, self.loss_scaled = look, step, loss_scaled
         self.optimizer = weakref.ref(optimizer, lambda _: gone())
         self.tape: Tape
         self.roots: list[Any] = []
@@ -106,7 +107,8 @@ class Later:
         found, factor = (row(scaled[0]), row(scaled[1])) if scaled is not None else (row(None), row(None))
         # Gradients may have become bad after a scaler has looked at them.
         peaks = packed[self.elsewhere.count :]
-        bad = (found != 0) | ~torch.isfinite(judged) | ~torch.isfinite(peaks).all()
+        unsound = judged.isnan() if loss_scaled else ~torch.isfinite(judged)
+        bad = (found != 0) | unsound | ~torch.isfinite(peaks).all()
         parts = [judged, found, factor, row(scale)]
         self.buffers = [(b, values) for b in buffers if (values := signals.values_of(b)) is not None]
         if self.buffers:
@@ -126,6 +128,10 @@ class Later:
         self.running = True
         self._had = getattr(optimizer, "found_inf", None)
         optimizer.found_inf = bad.reshape(()).to(torch.float32)  # last: what fails before has changed nothing
+
+    def is_sound(self, loss: float) -> bool:
+        """Whether the loss is one to go on with. Infinite times a scale it may be finite without."""
+        return not math.isnan(loss) and (self.loss_scaled or math.isfinite(loss))
 
     def stepped(self, optimizer: Any) -> None:
         """The update is over. The optimizer is as it was before."""
@@ -151,13 +157,12 @@ class Later:
 
 class Record(NamedTuple):
     """What else belongs into the record of a step: number of the optimizer, nanoseconds of the watch, a loss that was read before,
-    learning rate, and whether the loss was scaled."""
+    and learning rate."""
 
     number: int
     own: int
     loss: float | None
     lr: float | None
-    scaled: bool
 
 
 class Read(NamedTuple):

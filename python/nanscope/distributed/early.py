@@ -29,7 +29,7 @@ def unfinished(watcher: Watcher, optimizer: Any) -> Trip | None:
         time.sleep(LATE_SECONDS / 50)
     names = Names(watcher.recorder.roots, [optimizer])
     step = watcher.clock.step_of(optimizer)
-    trip = Trip(step, "rank", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+    trip = Trip(step, "rank", "finite", watcher.keep_tape(), None, None, watcher.calm.loss, optimizer)
     started = first[storage_id(late[0].grad)]
     trip.apart = {
         "kind": "unfinished", "op": f"{started.op}.default", "count": len(late), "of": len(owners),

@@ -306,7 +306,7 @@ class Replicas:
                     "name": called(keys[0]), "dtype": str(tensor.dtype).removeprefix("torch."), "index": index,
                     "of": tensor.numel(), "bits": found[1],
                 }  # fmt: skip
-        trip = Trip(step, "rank", "finite", watcher._keep_tape(), None, None, watcher.calm.loss, optimizer)
+        trip = Trip(step, "rank", "finite", watcher.keep_tape(), None, None, watcher.calm.loss, optimizer)
         trip.apart = apart
         return trip
 

@@ -100,7 +100,7 @@ class Found:
         modules = find_blocks(self.roots)
         if not modules:
             raise no_blocks(self.roots)
-        self._tape = watcher._keep_tape()
+        self._tape = watcher.keep_tape()
         last = None if optimizer is None else recorder.event("step", optimizer, random=True)
         parameters = watcher._parameters()
         buffers = [b for root in self.roots for b in root.buffers()]

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from nanscope import _core
+from nanscope.capture import autograd
 from nanscope.device import later
 from nanscope.watcher import Watcher
 from tests.launch import Result, plain, watched
@@ -66,7 +67,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(later, "DEVICES", {"cpu"})
     # The plain backward in Rust would read the loss where it lies.
     monkeypatch.setattr(
-        _core, "Backward", lambda recorder, _, original, other, __: _core.Gate(recorder, original, other)
+        _core, "Backward", lambda recorder, _, original, other, __: autograd._at_top_level(recorder, original, other)
     )
 
 

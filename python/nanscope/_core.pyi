@@ -20,7 +20,6 @@ __all__ = [
     "Command",
     "Event",
     "Functions",
-    "Gate",
     "GuiltySearch",
     "Habits",
     "IslandSearch",
@@ -119,6 +118,10 @@ class Backward:
         """
         `other` is called instead of `original` for a pass that is not plain; `loss(event, roots)` is told of a loss that has
         to be looked at, and may raise.
+        """
+    def __reduce__(self, /) -> Any:
+        """
+        As a function of this name, for pickles.
         """
 
 @final
@@ -409,16 +412,6 @@ class Functions:
         `other(func, types, args, kwargs)`. `returned(func, args, kwargs, result, pinned)` is told of results after backward;
         `pinned` says that one has a graph.
         """
-
-@final
-class Gate:
-    """
-    Stands in for a function or method: `other` at the top level of the program, `original` inside something opaque. With
-    `after_backward`, `other` only after a backward of the step, and before that `original` with recording off.
-    """
-    def __call__(self, /, *args: object, **kwargs: object) -> Any: ...
-    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
-    def __new__(cls, /, recorder: Recording, original: Any, other: Any, after_backward: bool = False) -> Gate: ...
 
 @final
 class GuiltySearch:
@@ -795,6 +788,10 @@ class Noted:
         """
         `other` is called instead of `original` for a call with keywords, or of which a tracer has to be told.
         """
+    def __reduce__(self, /) -> Any:
+        """
+        As a function of this name, for pickles.
+        """
 
 @final
 class Pass:
@@ -915,6 +912,11 @@ class Recording:
         """
         A new event with the settings in force now. It is on no tape yet.
         """
+    def excuse(self, /, error: Any) -> None:
+        """
+        Our own code has raised `error`: the program goes on as if it had not, and no replay of this step counts as exact.
+        Raises it again if it is none of ours: what ends the program is no `Exception`.
+        """
     def failed(self, /, event: Event, args: Any, kwargs: dict | None) -> None:
         """
         Writes `event`, whose call has raised, marked as such. Never raises: an error of ours must not take the place of the
@@ -994,6 +996,13 @@ class Recording:
         """
     @observer.setter
     def observer(self, /, observer: Any) -> None: ...
+    @property
+    def on_error(self, /) -> Any:
+        """
+        Is told, in a sentence, of each error of our own; None while nobody listens.
+        """
+    @on_error.setter
+    def on_error(self, /, told: Any) -> None: ...
     def outputs(self, /, event: Event, result: Any, floating: bool = False, chain: SupportsIndex = 0) -> None:
         """
         Remembers that `event` made the tensors in `result`; of a floating event only while they live.

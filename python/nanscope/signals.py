@@ -10,6 +10,7 @@ import torch
 from nanscope import _core
 from nanscope.capture.event import Tape
 from nanscope.capture.recorder import flatten
+from nanscope.capture.state import has_values
 
 Tensor = torch.Tensor
 GRADIENT_VOUCHED = 1e15  # below this a float32 optimizer with a sane eps cannot leave float32 in one step
@@ -91,7 +92,7 @@ def first_bad(tensors: list[Tensor]) -> Tensor | None:
 
 def values_of(tensor: Tensor) -> Tensor | None:
     """The numbers that a tensor holds on this rank, as one dense tensor; `None` where it holds none."""
-    if tensor.is_meta:
+    if not has_values(tensor):
         return None
     if tensor.layout is torch.sparse_coo:
         value = tensor._values()
@@ -141,7 +142,7 @@ def was_bad(buffer: Tensor, tape: Tape) -> bool:
 
 def scalar(tensor: Tensor) -> float | None:
     """Value of a one-element floating tensor; `None` for others."""
-    if tensor.numel() != 1 or not tensor.is_floating_point() or tensor.is_meta:
+    if tensor.numel() != 1 or not tensor.is_floating_point() or not has_values(tensor):
         return None
     return float(tensor.detach().item())
 

@@ -32,9 +32,11 @@ from nanscope.capture import (
     saved,
     scaler,
     swaps,
+    tracing,
 )
 from nanscope.capture.event import Event, Tape
 from nanscope.capture.recorder import Recorder
+from nanscope.capture.state import has_values
 from nanscope.course import MAYBE_MEANT, Course
 from nanscope.device import later
 from nanscope.device.deferred import Deferred
@@ -91,6 +93,7 @@ class Watcher:
         self.clock = _core.Clock()
         self.recorder = Recorder()
         self.recorder.on_manual_step = self._manual_step
+        self.recorder.on_error = self.warn
         self.recorder.on_update = self._before_update
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._last_optimizer: weakref.ref[Any] | None = None
@@ -163,6 +166,7 @@ class Watcher:
             optimizers.install(recorder, self, self.calm),
             scaler.install(recorder, self),
             graphs.install(recorder, self._captured),
+            tracing.install(recorder),
             data.install(recorder),
             profiler.install(recorder, self._step_raised),
             processes.install(recorder, self.children.hand_over),
@@ -233,7 +237,7 @@ class Watcher:
         if len(roots) == 1 and self.calm.read_loss(event, roots[0]):
             return
         start = time.perf_counter_ns()
-        if len(roots) == 1 and roots[0].numel() == 1:
+        if len(roots) == 1 and roots[0].numel() == 1 and has_values(roots[0]):
             root = roots[0]
             if root.is_cpu:
                 value = root.item()

@@ -16,7 +16,7 @@ use crate::dlpack::only_element;
 use crate::log::Log;
 use crate::look::{Clipped, Look, look};
 use crate::monitor::Monitor;
-use crate::scan::scan;
+use crate::scan::{Dtypes, Memory, scan};
 use crate::tape::{Event, Recording};
 
 /// Of calm steps whose gradients were clipped, one in so many has them read all the same: which are 0, and the largest of all, no norm
@@ -387,14 +387,25 @@ impl Calm {
     }
 }
 
-/// The value of a floating tensor of one element on the CPU; None for others.
+/// The value of a floating tensor of one element on the CPU; None for others. Read where it lies if that tells all: an operator
+/// would be seen by a profiler or a mode of the program's. The memory of a lazy negation holds the other sign.
 fn number(tensor: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let py = tensor.py();
-    // In place if that tells all: the memory of a lazy negation holds the other sign.
+    let lazy = |name| tensor.call_method0(name)?.extract::<bool>();
     if let Some(value) = only_element(tensor)
-        && !tensor.call_method0(intern!(py, "is_neg"))?.extract::<bool>()?
+        && !lazy(intern!(py, "is_neg"))?
     {
         return Ok(Some(value));
+    }
+    if let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? {
+        // SAFETY: the caller's reference keeps the tensor, and so its memory.
+        let view = unsafe { memory.view() };
+        if view.len() != 1 || !view.dtype().is_floating() {
+            return Ok(None);
+        }
+        if !lazy(intern!(py, "is_neg"))? {
+            return Ok(Some(view.get(0)));
+        }
     }
     if !tensor.getattr(intern!(py, "is_cpu"))?.extract::<bool>()?
         || tensor.call_method0(intern!(py, "numel"))?.extract::<usize>()? != 1

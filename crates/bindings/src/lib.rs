@@ -42,7 +42,7 @@ mod _core {
     use super::scan::{Pass, all_finite, census, counts, digest, drift, imprints, plain_read, scan, single};
     #[pymodule_export]
     use super::tape::{
-        Aside, Backward, Event, Functions, Gate, Habits, Made, Modules, Noted, Recording, Ref, Shortcut, Tape, caller,
+        Aside, Backward, Event, Functions, Habits, Made, Modules, Noted, Recording, Ref, Shortcut, Tape, caller,
     };
     #[pymodule_export]
     use super::tune::{checkpoint_plan, checkpoint_write, diff_told};

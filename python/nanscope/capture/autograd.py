@@ -10,7 +10,7 @@ import torch
 
 from nanscope import _core
 from nanscope.capture.event import Event
-from nanscope.capture.failure import OnFailure
+from nanscope.capture.failure import OnFailure, Ours
 from nanscope.capture.recorder import Recorder
 
 Loss = Callable[[Event, list[torch.Tensor]], None]
@@ -52,8 +52,7 @@ def install(recorder: Recorder, loss: Loss, calm: _core.Calm) -> Callable[[], No
     stand_in = _core.Backward(recorder, calm, tensor_backward, of_tensor, loss)
     torch.Tensor.backward = functools.update_wrapper(stand_in, tensor_backward)  # type: ignore[method-assign]
     for name, original, other in (("backward", backward, of_autograd), ("grad", grad, of_grad)):
-        gate = _core.Gate(recorder, original, other)
-        setattr(torch.autograd, name, functools.update_wrapper(gate, original))
+        setattr(torch.autograd, name, _at_top_level(recorder, original, other))
 
     def uninstall() -> None:
         torch.Tensor.backward = tensor_backward  # type: ignore[method-assign]
@@ -61,6 +60,16 @@ def install(recorder: Recorder, loss: Loss, calm: _core.Calm) -> Callable[[], No
         torch.autograd.grad = grad
 
     return uninstall
+
+
+def _at_top_level(recorder: Recorder, original: Any, other: Any) -> Any:
+    """`other` at the top level of the program, `original` inside something opaque."""
+
+    @functools.wraps(original)
+    def gate(*args: Any, **kwargs: Any) -> Any:
+        return (other if recorder.live() else original)(*args, **kwargs)
+
+    return gate
 
 
 def _listed(value: Any) -> Any:
@@ -76,12 +85,14 @@ def record(
     try:
         # The generators are not recorded: what came before on the tape leaves them as they were.
         event = recorder.event(kind, function)
-        # Before the call: what is read is known even if the pass raises.
-        recorder.write(event, args, kwargs, True)
-        if recorder.observer is not None:
-            recorder.tell(event, args, kwargs)
+        with Ours(recorder):
+            # Before the call: what is read is known even if the pass raises.
+            recorder.write(event, args, kwargs, True)
+            if recorder.observer is not None:
+                recorder.tell(event, args, kwargs)
+            if roots:
+                loss(event, roots)
         if roots:
-            loss(event, roots)
             recorder.backward_done = True
             recorder.backward_serial = event.serial
         recorder.backwards += kind == "backward"
@@ -99,7 +110,8 @@ def record(
             for carry in carries:
                 carry.after_backward()
         if result is not None:
-            recorder.outputs(event, result)
+            with Ours(recorder):
+                recorder.outputs(event, result)
         return result
     finally:
         recorder.leave(popped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
@@ -14,9 +15,9 @@ from torch.overrides import TorchFunctionMode
 from nanscope import _core
 from nanscope._core import caller
 from nanscope.capture.event import Event
-from nanscope.capture.failure import OnFailure
+from nanscope.capture.failure import OnFailure, Ours
 from nanscope.capture.recorder import CHAIN_MAX, Recorder, flatten, storage_id
-from nanscope.capture.state import random_state
+from nanscope.capture.state import has_values, random_state, version_of
 
 Tensor = torch.Tensor
 _C = torch._C
@@ -63,6 +64,20 @@ _SKIP = {
     "share_memory_", "is_shared", "_amp_update_scale_", "pin_memory", "is_same_size", "is_signed", "is_inference",
     "nelement", "ndimension",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change in place that is about to be made. `chain` counts those under `no_grad`."""
+
+    event: Event
+    floating: bool
+    chain: int
+    args: Any
+    kwargs: Any
+
+
+LEFT_OUT = _Change(Event(), False, 0, (), {})
 
 
 def classify(func: Any) -> int:
@@ -170,15 +185,16 @@ class Functions(TorchFunctionMode):
         state = random_state() if random else None
         with OnFailure(lambda: self._failed(func, args, kwargs, state)):
             result = func(*args, **kwargs)
-        if isinstance(result, Tensor):
-            pinned = result.requires_grad
-        else:
-            found: list[Tensor] = []
-            flatten(result, found)
-            if not found:
-                return result
-            pinned = any(t.requires_grad for t in found)
-        self._record(func, args, kwargs, result, pinned, state)
+        with Ours(self.recorder):
+            if isinstance(result, Tensor):
+                pinned = result.requires_grad
+            else:
+                found: list[Tensor] = []
+                flatten(result, found)
+                if not found:
+                    return result
+                pinned = any(t.requires_grad for t in found)
+            self._record(func, args, kwargs, result, pinned, state)
         return result
 
     def _record(self, func: Any, args: Any, kwargs: Any, result: Any, pinned: bool, state: Any = None) -> None:
@@ -201,9 +217,10 @@ class Functions(TorchFunctionMode):
         result = func(*args, **kwargs)
         if result is not None:
             recorder = self.recorder
-            event = recorder.event("function", func)
-            event.args = recorder.encode(args, recorder.tape)
-            recorder.outputs(event, result, floating=True)
+            with Ours(recorder):
+                event = recorder.event("function", func)
+                event.args = recorder.encode(args, recorder.tape)
+                recorder.outputs(event, result, floating=True)
         return result
 
     def _hook(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -216,26 +233,37 @@ class Functions(TorchFunctionMode):
     def _empty(self, func: Any, args: Any, kwargs: Any) -> Any:
         recorder = self.recorder
         result = self._pure(func, args, kwargs, False)
-        if (
-            recorder.steps_taken == 0
-            and len(recorder.empties) < EMPTIES_MAX
-            and result.layout is torch.strided
-            and not result.is_meta
-        ):
-            # A weak reference keeps the address from being given to other memory, not the memory itself.
-            weak = StorageWeakRef(result.untyped_storage())
-            recorder.empties[storage_id(result)] = (weak, result._version, caller())
+        if recorder.steps_taken == 0 and len(recorder.empties) < EMPTIES_MAX:
+            with Ours(recorder):
+                if result.layout is torch.strided and has_values(result):
+                    # A weak reference keeps the address from being given to other memory, not the memory itself.
+                    weak = StorageWeakRef(result.untyped_storage())
+                    recorder.empties[storage_id(result)] = (weak, version_of(result), caller())
         return result
 
     def _change(self, func: Any, args: Any, kwargs: Any, kind: int) -> Any:
-        recorder = self.recorder
         target = kwargs.get("out", args[0] if args else None)
-        name = getattr(func, "__name__", "")
         targets: list[Tensor] = []
         flatten(target, targets)  # `_foreach_mul_` and the like change a list
         if not targets:
             return func(*args, **kwargs)
         attribute = getattr(getattr(func, "__self__", None), "__name__", "") if kind == SETTER else ""
+        change: _Change | None = None
+        with Ours(self.recorder):
+            change = self._before_change(func, args, kwargs, targets, attribute)
+        if change is LEFT_OUT:
+            return None if getattr(func, "__name__", "") == "__set__" else target
+        result = func(*args, **kwargs)
+        if change is not None:
+            with Ours(self.recorder):
+                self._after_change(change, args, kind, target, targets, attribute)
+        return result
+
+    def _before_change(
+        self, func: Any, args: Any, kwargs: Any, targets: list[Tensor], attribute: str
+    ) -> _Change | None:
+        """What to write once the change is made; `None` where it is nothing to the tape."""
+        recorder = self.recorder
         if attribute in ("grad", "requires_grad"):
             what = "read"
         else:
@@ -245,10 +273,10 @@ class Functions(TorchFunctionMode):
                 what = state if state != "unread" else what
         if recorder.backward_done and attribute not in ("grad", "requires_grad") and recorder.is_update(targets):
             if recorder.on_update():  # a bad update is left out
-                return None if name == "__set__" else target
+                return LEFT_OUT
         if what == "unread" and not any(self._flows(a) for a in (*args[1:], *kwargs.values())):
-            return func(*args, **kwargs)  # nothing of this step is in it: the changed tensor is the outside tensor
-        event = recorder.event("function", func, random=name in _RANDOM_CHANGES)
+            return None  # nothing of this step is in it: the changed tensor is the outside tensor
+        event = recorder.event("function", func, random=getattr(func, "__name__", "") in _RANDOM_CHANGES)
         parameters = any(t.is_leaf and t.requires_grad for t in targets)
         floating, chain = False, 0
         if not torch.is_grad_enabled() and len(targets) == 1 and not parameters and what != "read":
@@ -259,21 +287,24 @@ class Functions(TorchFunctionMode):
             for t in targets:
                 recorder.keep_original(t)
         tape = None if floating else recorder.tape
-        encoded = recorder.encode(args, tape), recorder.encode(kwargs, tape)
-        result = func(*args, **kwargs)
-        if floating and chain > CHAIN_MAX:
+        return _Change(event, floating, chain, recorder.encode(args, tape), recorder.encode(kwargs, tape))
+
+    def _after_change(
+        self, change: _Change, args: Any, kind: int, target: Any, targets: list[Tensor], attribute: str
+    ) -> None:
+        recorder, event = self.recorder, change.event
+        if change.floating and change.chain > CHAIN_MAX:
             for t in targets:
                 recorder.forget(t)
-            return result
-        event.args, event.kwargs = encoded
-        if not floating:
+            return
+        event.args, event.kwargs = change.args, change.kwargs
+        if not change.floating:
             recorder.pin(event)
         if kind == SETTER:
             if len(args) > 1 and isinstance(args[1], Tensor) and attribute == "grad":
                 recorder.forget(args[1])
-            return result
-        recorder.outputs(event, target, floating=floating, chain=chain)
-        return result
+            return
+        recorder.outputs(event, target, floating=change.floating, chain=change.chain)
 
     def _flows(self, value: Any) -> bool:
         """True when `value` holds a tensor that an event of this step made, or one with a graph."""

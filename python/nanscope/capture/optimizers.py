@@ -14,6 +14,7 @@ from torch.optim.optimizer import (
 )
 
 from nanscope import _core
+from nanscope.capture.failure import Ours
 from nanscope.capture.recorder import Recorder
 
 
@@ -42,7 +43,10 @@ def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any, Callable[[], None
         popped = recorder.enter()
         hidden = None
         try:
-            if steps.before_step(optimizer):
+            left_out = False
+            with Ours(recorder):
+                left_out = steps.before_step(optimizer)
+            if left_out:
                 hidden = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
                 for p, _ in hidden:
                     p.grad = None  # torch's optimizers pass over a parameter without a gradient
@@ -63,7 +67,8 @@ def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any, Callable[[], None
         try:
             for p, grad in hidden or ():
                 p.grad = grad
-            steps.after_step(optimizer, hidden is not None)
+            with Ours(recorder):
+                steps.after_step(optimizer, hidden is not None)
         finally:
             recorder.leave(popped)
 
@@ -159,21 +164,24 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
 def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:
     original = cls.zero_grad
 
+    @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not recorder.live():
+            return original(self, *args, **kwargs)
         popped = recorder.enter()
         try:
-            steps.zeroed()
-            event = recorder.event("call", original)
-            event.args, event.kwargs = (self, *args), kwargs
-            recorder.pin(event)
-            recorder.tell(event, event.args, kwargs)
+            # Before the first backward of a tape there is nothing that a replay would have to zero.
+            if recorder.backward_done:
+                steps.zeroed()
+                event = recorder.event("call", original)
+                event.args, event.kwargs = (self, *args), kwargs
+                recorder.pin(event)
+                recorder.tell(event, event.args, kwargs)
             return original(self, *args, **kwargs)
         finally:
             recorder.leave(popped)
 
-    # Before the first backward of a tape there is nothing that a replay would have to zero.
-    gate = _core.Gate(recorder, original, zero_grad, after_backward=True)
-    cls.zero_grad = functools.update_wrapper(gate, original)
+    cls.zero_grad = zero_grad
 
     def uninstall() -> None:
         cls.zero_grad = original

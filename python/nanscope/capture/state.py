@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from nanscope import _core
 
@@ -47,9 +48,11 @@ class Volatile(_core.Habits):
         """A call is over: compares the states of torch's generators with those before it."""
         if not self.has_drawn(training):
             after = random_state()
-            same = torch.equal(before[0], after[0]) and len(before[1] or ()) == len(after[1] or ())
-            same = same and all(torch.equal(b, a) for b, a in zip(before[1] or (), after[1] or (), strict=True))
-            self.looked(training, not same)
+            befores, afters = [before[0], *(before[1] or ())], [after[0], *(after[1] or ())]
+            # Where they lie: an operator would be one more for a mode of the program's, such as that of fake tensors.
+            self.looked(
+                training, [_core.digest(state) for state in befores] != [_core.digest(state) for state in afters]
+            )
 
     def storages(self) -> set[int]:
         """Storages of the root's parameters and buffers; taken once."""
@@ -71,7 +74,7 @@ class Volatile(_core.Habits):
             buffers = list(root.buffers())
             size = sum(b.numel() * b.element_size() for b in buffers)
             for b in buffers:
-                state.versions.append((b, b._version))
+                state.versions.append((b, version_of(b)))
             if size > COPY_ALL_MAX_BYTES:
                 norms = [
                     m for m in root.modules() if m.training and isinstance(m, torch.nn.modules.batchnorm._NormBase)
@@ -81,12 +84,12 @@ class Volatile(_core.Habits):
             state.generators = generators({"random", "numpy"})
         else:
             buffers = list(self.buffers.values())
-            state.versions = [(b, b._version) for b in buffers]
+            state.versions = [(b, version_of(b)) for b in buffers]
             modules = self.modules.values()
             if self.generators:
                 state.generators = generators(self.generators)
         for b in buffers:
-            if not b.is_meta:
+            if has_values(b):
                 state.buffers.append((b, b.detach().clone()))
         for m in modules:
             attributes = dict(m.__dict__)
@@ -94,8 +97,8 @@ class Volatile(_core.Habits):
             for value in attributes.values():
                 if type(value) in _PLAIN:  # an empty list may be filled
                     state.containers.append((value, value.copy()))
-                elif isinstance(value, torch.Tensor) and not value.is_meta and value.numel() < 1 << 20:
-                    state.versions.append((value, value._version))
+                elif isinstance(value, torch.Tensor) and has_values(value) and value.numel() < 1 << 20:
+                    state.versions.append((value, version_of(value)))
                     state.buffers.append((value, value.detach().clone()))
         return state
 
@@ -103,7 +106,7 @@ class Volatile(_core.Habits):
         """Learns from one call; returns the floating tensors that it changed."""
         changed: list[torch.Tensor] = []
         for tensor, version in state.versions:
-            if tensor._version != version:
+            if version_of(tensor) != version:
                 self.buffers[id(tensor)] = tensor
                 if tensor.is_floating_point():
                     changed.append(tensor)
@@ -129,6 +132,16 @@ class Volatile(_core.Habits):
                     self.generators.add(name)
             self.steady = self.calls == LEARN_CALLS and not (self.buffers or self.modules or self.generators)
         return changed
+
+
+def has_values(tensor: torch.Tensor) -> bool:
+    """False for a tensor of which only shape and type are known."""
+    return not tensor.is_meta and not isinstance(tensor, FakeTensor)
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """How often a tensor was changed in place; 0 for one made in inference mode, whose changes nobody counts."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def changed_attributes(now: dict[str, Any], then: dict[str, Any]) -> bool:

@@ -113,7 +113,7 @@ class Player:
         if kind is dict:
             return {k: self._decode(v) for k, v in value.items()}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return kind(*[self._decode(v) for v in value])
+            return tuple.__new__(kind, [self._decode(v) for v in value])
         return value
 
 

@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::event::Event;
 use super::method::bind;
 use super::recording::Recording;
 use crate::calm::Calm;
@@ -38,6 +39,11 @@ impl Backward {
         bind(slf.as_any(), instance)
     }
 
+    /// As a function of this name, for pickles.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.getattr(intern!(slf.py(), "__qualname__"))
+    }
+
     #[pyo3(signature = (*args: "object", **kwargs: "object"))]
     fn __call__<'py>(
         &self,
@@ -58,15 +64,33 @@ impl Backward {
 }
 
 impl Backward {
-    fn pass<'py>(&self, recording: &Recording, root: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// Writes the pass that is about to run, and reads its loss.
+    fn begin<'py>(
+        &self,
+        recording: &Recording,
+        root: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, Event>> {
         let py = root.py();
-        let original = self.original.bind(py);
-        let args = (root, py.None(), py.None(), false, py.None()).into_pyobject(py)?;
-        let event = recording.event(py, intern!(py, "backward"), original, false)?;
+        let event = recording.event(py, intern!(py, "backward"), self.original.bind(py), false)?;
         recording.put(&event, args.as_any(), None, true)?;
         if !self.calm.get().read_loss(&event, root)? {
             self.loss.bind(py).call1((&event, [root]))?;
         }
+        Ok(event)
+    }
+
+    fn pass<'py>(&self, recording: &Recording, root: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = root.py();
+        let original = self.original.bind(py);
+        let args = (root, py.None(), py.None(), false, py.None()).into_pyobject(py)?;
+        let event = match self.begin(recording, root, &args) {
+            Ok(event) => event,
+            Err(error) => {
+                recording.excused(py, error)?;
+                recording.event(py, intern!(py, "backward"), original, false)?
+            }
+        };
         let step = &recording.step;
         step.backward_done.store(true, Relaxed);
         step.backward_serial.store(event.borrow().serial, Relaxed);

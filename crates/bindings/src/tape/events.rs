@@ -128,6 +128,11 @@ impl Tape {
         events.append(event)
     }
 
+    /// Notes why a replay of this tape cannot be exact.
+    pub(super) fn distrust(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
+        self.reasons.get(py).bind(py).append(reason)
+    }
+
     /// Empties the tape for the next step; its containers are used again.
     pub(super) fn clear(&self, py: Python<'_>) -> PyResult<()> {
         for list in [&self.events, &self.fresh, &self.reasons] {

@@ -72,7 +72,9 @@ impl Functions {
         }
         match func.call(args, kwargs) {
             Ok(result) => {
-                self.note(recording, func, args, kwargs, &result)?;
+                if let Err(error) = self.note(recording, func, args, kwargs, &result) {
+                    recording.excused(py, error)?;
+                }
                 Ok(result)
             }
             Err(error) => {

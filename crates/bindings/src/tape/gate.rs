@@ -7,51 +7,6 @@ use pyo3::types::{PyDict, PyTuple};
 use super::method::bind;
 use super::recording::Recording;
 
-/// Stands in for a function or method: `other` at the top level of the program, `original` inside something opaque. With
-/// `after_backward`, `other` only after a backward of the step, and before that `original` with recording off.
-#[pyclass(frozen, dict, weakref, module = "nanscope._core")]
-pub(crate) struct Gate {
-    recorder: Py<Recording>,
-    original: Py<PyAny>,
-    other: Py<PyAny>,
-    after_backward: bool,
-}
-
-#[pymethods]
-impl Gate {
-    #[new]
-    #[pyo3(signature = (recorder, original, other, after_backward=false))]
-    fn new(recorder: Py<Recording>, original: Py<PyAny>, other: Py<PyAny>, after_backward: bool) -> Self {
-        Gate { recorder, original, other, after_backward }
-    }
-
-    fn __get__<'py>(
-        slf: &Bound<'py, Self>,
-        instance: &Bound<'py, PyAny>,
-        owner: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = owner;
-        bind(slf.as_any(), instance)
-    }
-
-    #[pyo3(signature = (*args: "object", **kwargs: "object"))]
-    fn __call__<'py>(
-        &self,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = args.py();
-        let recording = self.recorder.get();
-        if !recording.live() {
-            self.original.bind(py).call(args, kwargs)
-        } else if self.after_backward && !recording.backward_done() {
-            recording.apart(py, || self.original.bind(py).call(args, kwargs))
-        } else {
-            self.other.bind(py).call(args, kwargs)
-        }
-    }
-}
-
 /// Stands in for a method that runs with recording off, and is told of an error if there was one, as `__exit__` is.
 #[pyclass(frozen, dict, weakref, module = "nanscope._core")]
 pub(crate) struct Aside {
@@ -121,6 +76,11 @@ impl Noted {
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = owner;
         bind(slf.as_any(), instance)
+    }
+
+    /// As a function of this name, for pickles.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.getattr(intern!(slf.py(), "__qualname__"))
     }
 
     #[pyo3(signature = (*args: "object", **kwargs: "object"))]

@@ -21,7 +21,7 @@ pub(crate) use backward::Backward;
 pub(crate) use event::{Event, Ref};
 pub(crate) use events::Tape;
 pub(crate) use functions::{Functions, Shortcut};
-pub(crate) use gate::{Aside, Gate, Noted};
+pub(crate) use gate::{Aside, Noted};
 pub(crate) use habits::Habits;
 pub(crate) use made::Made;
 pub(crate) use modules::Modules;

@@ -2,6 +2,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::event::Event;
 use super::functions::any_requires_grad;
 use super::recording::{Recording, requires_grad};
 
@@ -69,32 +70,56 @@ impl Modules {
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = module.py();
-        let event = recording.event(py, intern!(py, "module"), module, false)?;
-        let result = match self.original.bind(py).call(with_first(module, args)?, Some(kwargs)) {
+        let original = self.original.bind(py);
+        let event = match recording.event(py, intern!(py, "module"), module, false) {
+            Ok(event) => event,
+            Err(error) => {
+                recording.excused(py, error)?;
+                return original.call(with_first(module, args)?, Some(kwargs));
+            }
+        };
+        let result = match original.call(with_first(module, args)?, Some(kwargs)) {
             Ok(result) => result,
             Err(error) => {
                 recording.mark_failed(&event, args.as_any(), Some(kwargs), &error);
                 return Err(error);
             }
         };
+        if let Err(error) = self.note(recording, &event, module, args, kwargs, &result) {
+            recording.excused(py, error)?;
+        }
+        Ok(result)
+    }
+
+    /// Writes a call that has returned `result`.
+    fn note<'py>(
+        &self,
+        recording: &Recording,
+        event: &Bound<'py, Event>,
+        module: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+        result: &Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let py = module.py();
         let found = PyList::empty(py);
-        let pinned = if recording.is_tensor(&result) {
-            found.append(&result)?;
-            requires_grad(&result)?
+        let pinned = if recording.is_tensor(result) {
+            found.append(result)?;
+            requires_grad(result)?
         } else {
-            recording.torch.flatten.call1(py, (&result, &found))?;
+            recording.torch.flatten.call1(py, (result, &found))?;
             any_requires_grad(&found)?
         };
-        recording.put(&event, args.as_any(), Some(kwargs), pinned)?;
-        recording.outputs(&event, &result, !pinned, 0)?;
+        recording.put(event, args.as_any(), Some(kwargs), pinned)?;
+        recording.outputs(event, result, !pinned, 0)?;
         let roots = recording.step.roots.bind(py);
         if !roots.iter().any(|root| root.is(module)) {
             roots.append(module)?;
         }
         if !event.borrow().grad_mode {
-            self.seen.bind(py).call1((&event, found, (args, kwargs)))?;
+            self.seen.bind(py).call1((event, found, (args, kwargs)))?;
         }
-        Ok(result)
+        Ok(())
     }
 }
 

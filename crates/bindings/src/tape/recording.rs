@@ -38,6 +38,8 @@ pub(crate) struct Recording {
     mode: Slot,
     tape: Slot<Tape>,
     observer: Slot,
+    /// A function: is told what has failed in our own code; None while nobody listens.
+    on_error: Slot,
     /// A list: what is told before and after each backward.
     carries: Slot<PyList>,
     pub(super) step: Step,
@@ -109,6 +111,7 @@ impl Recording {
             mode: Slot::new(py.None()),
             tape: Slot::new(Py::new(py, Tape::new(py))?),
             observer: Slot::new(py.None()),
+            on_error: Slot::new(py.None()),
             carries: Slot::new(PyList::empty(py).unbind()),
             step: Step::new(py),
             habits: Mutex::default(),
@@ -194,6 +197,23 @@ impl Recording {
     #[setter]
     fn set_observer(&self, observer: Py<PyAny>) {
         self.observer.set(observer);
+    }
+
+    /// Is told, in a sentence, of each error of our own; None while nobody listens.
+    #[getter]
+    fn on_error(&self, py: Python<'_>) -> Py<PyAny> {
+        self.on_error.get(py)
+    }
+
+    #[setter]
+    fn set_on_error(&self, told: Py<PyAny>) {
+        self.on_error.set(told);
+    }
+
+    /// Our own code has raised `error`: the program goes on as if it had not, and no replay of this step counts as exact.
+    /// Raises it again if it is none of ours: what ends the program is no `Exception`.
+    fn excuse(&self, error: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.excused(error.py(), PyErr::from_value(error.clone()))
     }
 
     /// What was noted of an outermost module with `know`; None if nothing was.
@@ -486,7 +506,9 @@ impl Recording {
             && value.hasattr(intern!(py, "_fields"))?
         {
             let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
-            return value.get_type().call1(PyTuple::new(py, items)?);
+            // Not by its own constructor, which may look at what it is given (`PackedSequence`): references are no tensors.
+            let made = (value.get_type(), PyTuple::new(py, items)?);
+            return py.get_type::<PyTuple>().call_method1(intern!(py, "__new__"), made);
         }
         Ok(value.clone())
     }
@@ -589,6 +611,17 @@ impl Recording {
         }
         habits.count(training);
         Ok(true)
+    }
+
+    /// See `excuse`.
+    pub(crate) fn excused(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        let text = format!("a call could not be recorded: {error}");
+        self.tape.get(py).get().distrust(py, &text)?;
+        let told = self.on_error.get(py).into_bound(py);
+        if told.is_none() { Ok(()) } else { told.call1((text,)).map(drop) }
     }
 
     /// Runs `work` with recording off.

@@ -3,13 +3,13 @@
 //! Python makes an optimizer known here once nothing about it needs a closer look, and takes that back when something
 //! does. Whatever is not ordinary is handed to Python before anything was done.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyFloatMethods, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
 use crate::dlpack::only_element;
@@ -39,7 +39,7 @@ pub(crate) struct Calm {
 
 #[derive(Default)]
 struct State {
-    known: HashMap<usize, Known>,
+    known: FxHashMap<usize, Known>,
     running: Option<Running>,
     log: Option<Py<Log>>,
     loss: Option<f64>,
@@ -165,12 +165,10 @@ impl Calm {
 
     /// Reads the loss that backward begins from; true when it is a finite number of the CPU, and so nothing to look at.
     pub(crate) fn read_loss(&self, event: &Bound<'_, Event>, root: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let start = Instant::now();
         let Some(value) = number(root)?.filter(|value| value.is_finite()) else { return Ok(false) };
         event.borrow_mut().set_value(value);
         let mut state = self.state();
         state.loss = state.unscaled.or(Some(value));
-        state.nanos += nanos(start);
         Ok(true)
     }
 
@@ -359,7 +357,7 @@ impl Calm {
         };
         let (log, loss, spent) = {
             let mut state = self.state();
-            let spent = std::mem::take(&mut state.nanos) + nanos(start);
+            let spent = std::mem::take(&mut state.nanos);
             state.total_nanos += spent;
             (state.log.as_ref().map(|log| log.clone_ref(py)), state.loss, spent)
         };
@@ -378,11 +376,10 @@ impl Calm {
             Some(alarm) => self.alarmed.bind(py).call1((alarm, optimizer, loss)).map(drop),
             None => Ok(()),
         };
-        {
-            let mut state = self.state();
-            (state.loss, state.unscaled) = (None, None);
-        }
         recording.boundary(py)?;
+        let mut state = self.state();
+        (state.loss, state.unscaled) = (None, None);
+        state.nanos = nanos(start); // counted in the next step: the record of this one is written
         told
     }
 }

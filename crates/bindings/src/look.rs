@@ -1,13 +1,13 @@
 //! One look at an optimizer before its step: its settings, and one pass over all its gradients, unless clipping has just told
 //! their norm.
 
-use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 
 use nanscope_numeric::View;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
+use rustc_hash::FxHasher;
 
 use crate::scan::{Dtypes, Memory, threads};
 
@@ -200,7 +200,7 @@ fn visit<'py>(
     groups: &Bound<'py, PyList>,
     mut each: impl FnMut(usize, u32, Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
 ) -> PyResult<Settings> {
-    let (mut settings, mut limits) = (DefaultHasher::new(), DefaultHasher::new());
+    let (mut settings, mut limits) = (FxHasher::default(), FxHasher::default());
     let mut lr = None;
     let mut largest_lr = Some(0.0f64);
     let mut position = 0u32;

@@ -1,8 +1,8 @@
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyWeakrefMethods, PyWeakrefReference};
+use rustc_hash::FxHashMap;
 
 use super::event::Event;
 
@@ -30,10 +30,10 @@ struct Entry {
 /// What is taken out of the table is dropped only when the table is unlocked again: the death of an event can bring
 /// about that of a tensor, whose weak reference then wants to take out its own entry.
 #[derive(Default)]
-pub(super) struct Table(Mutex<HashMap<usize, Entry>>);
+pub(super) struct Table(Mutex<FxHashMap<usize, Entry>>);
 
 impl Table {
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<usize, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

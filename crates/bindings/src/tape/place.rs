@@ -1,11 +1,11 @@
 //! Which line of the user's program a call came from.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use rustc_hash::FxHashMap;
 
 /// What is known of one code object, which is kept so that its address is not given to another.
 struct Known {
@@ -17,10 +17,10 @@ struct Known {
 
 /// By address: the hash of a code object reads all its constants.
 #[derive(Default)]
-struct Codes(Mutex<HashMap<usize, Known>>);
+struct Codes(Mutex<FxHashMap<usize, Known>>);
 
 impl Codes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Known>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<usize, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,12 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 
 use pyo3::exceptions::{PyAssertionError, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefReference};
+use rustc_hash::FxHashMap;
 
 use super::event::{Event, Ref};
 use super::events::Tape;
@@ -34,7 +33,8 @@ pub(crate) struct Recording {
     closed: AtomicBool,
     muted: AtomicBool,
     serial: AtomicU64,
-    thread: ThreadId,
+    /// That of the watch, by `here`.
+    thread: usize,
     mode: Slot,
     tape: Slot<Tape>,
     observer: Slot,
@@ -44,7 +44,7 @@ pub(crate) struct Recording {
     carries: Slot<PyList>,
     pub(super) step: Step,
     /// What is known of outermost modules, by address.
-    habits: Mutex<HashMap<usize, Py<Habits>>>,
+    habits: Mutex<FxHashMap<usize, Py<Habits>>>,
     made: Arc<Table>,
     floating_bytes: AtomicU64,
     steps_taken: AtomicU64,
@@ -107,7 +107,7 @@ impl Recording {
             closed: AtomicBool::new(false),
             muted: AtomicBool::new(false),
             serial: AtomicU64::new(0),
-            thread: std::thread::current().id(),
+            thread: here(),
             mode: Slot::new(py.None()),
             tape: Slot::new(Py::new(py, Tape::new(py))?),
             observer: Slot::new(py.None()),
@@ -321,7 +321,7 @@ impl Recording {
 
     /// True at the top level of the watched thread.
     pub(crate) fn live(&self) -> bool {
-        self.depth() == 0 && !self.closed() && std::thread::current().id() == self.thread
+        self.depth() == 0 && !self.closed() && here() == self.thread
     }
 
     /// Stops recording tensor functions. Returns whether the mode was taken off the stack (give it to `leave`).
@@ -597,7 +597,7 @@ impl Recording {
 }
 
 impl Recording {
-    fn habits(&self) -> MutexGuard<'_, HashMap<usize, Py<Habits>>> {
+    fn habits(&self) -> MutexGuard<'_, FxHashMap<usize, Py<Habits>>> {
         self.habits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -768,6 +768,15 @@ impl Recording {
         self.made.insert(tensor, weak, event, position, chain);
         Ok(())
     }
+}
+
+thread_local! {
+    static HERE: u8 = const { 0 };
+}
+
+/// An address that is another in each thread.
+fn here() -> usize {
+    HERE.with(|here| std::ptr::from_ref(here) as usize)
 }
 
 /// Takes an object off the lists of the cycle collector, which would walk through all that a step has recorded. What a tape

@@ -19,7 +19,7 @@ pub(super) fn available() -> bool {
 const UNROLL: usize = 2;
 
 /// How far ahead memory is asked for: the hardware prefetcher stops at each 4 KiB page.
-const PREFETCH_BYTES: usize = 2048;
+pub(super) const PREFETCH_BYTES: usize = 2048;
 
 /// Loads `UNROLL` vectors, and asks for memory further on.
 #[inline]
@@ -149,10 +149,10 @@ macro_rules! kernels {
 }
 
 /// Elements whose squares are added in float32 before the sum goes on in float64.
-const SINGLE: usize = 1024;
+pub(super) const SINGLE: usize = 1024;
 
 /// Below this magnitude squares get near the smallest float32, and a sum of them loses digits.
-const SINGLE_MIN: f64 = 1e-12;
+pub(super) const SINGLE_MIN: f64 = 1e-12;
 
 /// As `pass_f32_wide`, twice as fast: squares are added in float32 over `SINGLE` elements at a time, 32 in each lane, and
 /// in float64 from there on. The relative error of the sum is below 32 * 2^-24. Blocks whose squares do not fit float32

@@ -25,7 +25,7 @@ pub(crate) trait Kernel: Element {
 }
 
 macro_rules! avx2 {
-    ($($type:ty: $pass:ident $max_abs:ident $($finite:ident)?;)*) => {$(
+    ($($type:ty: $pass:ident $max_abs:ident $($finite:ident)? $(, wider $wider:ident)?;)*) => {$(
         impl Kernel for $type {
             $(
                 fn finite(block: &[Self]) -> bool {
@@ -39,6 +39,13 @@ macro_rules! avx2 {
             )?
 
             fn pass(block: &[Self]) -> Option<Pass> {
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    if super::avx512::available() {
+                        // SAFETY: the processor has what the kernel was compiled for.
+                        return unsafe { super::avx512::$wider(block) };
+                    }
+                )?
                 #[cfg(target_arch = "x86_64")]
                 if super::avx2::available() {
                     // SAFETY: the processor has what the kernel was compiled for.
@@ -63,7 +70,7 @@ macro_rules! avx2 {
 
 avx2! {
     f64: pass_f64 max_abs_f64 finite_f64;
-    f32: pass_f32 max_abs_f32;
+    f32: pass_f32 max_abs_f32, wider pass_f32;
     f16: pass_f16 max_abs_f16;
     bf16: pass_bf16 max_abs_bf16;
 }

@@ -70,6 +70,25 @@ fn kernel_is_the_definition<T: Kernel>(block: &[T]) {
     assert_eq!(T::max_abs(block), Some(expected.max_abs));
 }
 
+/// Both kernels of float32, whichever of them is in use here.
+#[cfg(target_arch = "x86_64")]
+fn every_width_is_the_definition(block: &[f32]) {
+    let expected = scalar::pass(block);
+    let mut found = vec![];
+    if avx2::available() {
+        // SAFETY: the processor has what the kernel was compiled for.
+        found.push(unsafe { avx2::pass_f32(block) });
+    }
+    if avx512::available() {
+        // SAFETY: as above.
+        found.push(unsafe { avx512::pass_f32(block) });
+    }
+    for got in found {
+        assert_eq!(got.is_some(), expected.finite);
+        assert!(got.is_none_or(|got| same(got, expected, 4)), "got {got:?}, expected {expected:?}");
+    }
+}
+
 fn simd_available() -> bool {
     f32::max_abs(&[]).is_some()
 }
@@ -198,6 +217,8 @@ proptest! {
             let numbers: Vec<T> = bytes.as_chunks().0.iter().map(|bytes| from(*bytes)).collect();
             kernel_is_the_definition(&numbers);
         }
+        #[cfg(target_arch = "x86_64")]
+        every_width_is_the_definition(&bytes.as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect::<Vec<_>>());
         of(&bytes, f32::from_ne_bytes);
         of(&bytes, f16::from_ne_bytes);
         of(&bytes, bf16::from_ne_bytes);

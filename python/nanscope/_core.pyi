@@ -1007,6 +1007,10 @@ class Recording:
         """
         Remembers that `event` made the tensors in `result`; of a floating event only while they live.
         """
+    def pause(self, /) -> None:
+        """
+        Stops recording with the mode left where it is; it lets everything through. `resume` undoes it.
+        """
     def pin(self, /, event: Event) -> None:
         """
         Puts an event on the tape. A full tape is marked and takes no more.
@@ -1020,6 +1024,7 @@ class Recording:
         """
         The event that made `tensor` since the last step, or before it if `tensor` carries a graph.
         """
+    def resume(self, /) -> None: ...
     @property
     def roots(self, /) -> list:
         """

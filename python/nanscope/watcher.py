@@ -57,6 +57,7 @@ from nanscope.trip import Trip
 from nanscope.undo import Undo
 
 Tensor = torch.Tensor
+FAILURES_TOLD = 3  # errors of our own recording that are said one by one
 ATTEMPTS_MAX = 8  # backwards without a step after which a `zero_grad` begins a new tape
 _active: Watcher | None = None
 
@@ -93,7 +94,7 @@ class Watcher:
         self.clock = _core.Clock()
         self.recorder = Recorder()
         self.recorder.on_manual_step = self._manual_step
-        self.recorder.on_error = self.warn
+        self.recorder.on_error = self._recording_failed
         self.recorder.on_update = self._before_update
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._last_optimizer: weakref.ref[Any] | None = None
@@ -139,6 +140,7 @@ class Watcher:
         self._gradients: Any = None  # what was last seen of them: _core.Look or signals.Gradients
         self._step_event: Event | None = None
         self._vouched = False
+        self._failures = 0  # of our own recording
         self._uninstall: list[Any] = []
         self._warned: set[str] = set()
         self._trips = 0
@@ -289,7 +291,7 @@ class Watcher:
         recorder = self.recorder
         self._turn_to(optimizer)
         self.deferred.settle()
-        look = _core.look(optimizer.param_groups)
+        look = _core.look(list(optimizer.param_groups))
         scaled = later.scaled_by(optimizer)
         if self.deferred.begin(optimizer, look, scaled):
             self._gradients, self._vouched = None, True
@@ -762,6 +764,13 @@ class Watcher:
     def own_seconds(self) -> float:
         """Seconds spent in nanscope so far, replays not counted."""
         return self.calm.total_nanos / 1e9
+
+    def _recording_failed(self, text: str) -> None:
+        self._failures += 1
+        if self._failures <= FAILURES_TOLD:
+            self.warn(text)
+        elif self._failures == FAILURES_TOLD + 1:
+            self.warn("more calls could not be recorded")
 
     def warn(self, text: str) -> None:
         """Says something once, on stderr and in the run folder. Never raises into the loop."""

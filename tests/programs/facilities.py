@@ -166,6 +166,23 @@ def compiled_step():
     return loss.item()
 
 
+@facility
+def compiled_with_its_gradients():
+    model = Model()
+
+    @torch.compile(backend="eager")
+    def step(x):
+        model.zero_grad()
+        loss = (model(x) ** 2).mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter -= 0.1 * gradient
+        return loss.detach()
+
+    return [step(batch()).item() for _ in range(4)]
+
+
 # ---- transforms
 
 

@@ -299,7 +299,8 @@ impl Calm {
         limits: u64,
     ) -> PyResult<Option<Py<Look>>> {
         let py = optimizer.py();
-        let groups = optimizer.getattr(intern!(py, "param_groups"))?.cast_into::<PyList>()?;
+        // Whatever else somebody has put there is for Python to look at.
+        let Ok(groups) = optimizer.getattr(intern!(py, "param_groups"))?.cast_into::<PyList>() else { return Ok(None) };
         let look = match self.look_of_clipped(optimizer, recording, &groups)? {
             Some(look) => look,
             None => look(py, &groups)?,
@@ -372,14 +373,18 @@ impl Calm {
             false,
             false,
         );
+        let took = nanos(start);
         let told = match alarm {
             Some(alarm) => self.alarmed.bind(py).call1((alarm, optimizer, loss)).map(drop),
             None => Ok(()),
         };
+        {
+            let mut state = self.state();
+            (state.loss, state.unscaled) = (None, None);
+        }
+        let start = Instant::now();
         recording.boundary(py)?;
-        let mut state = self.state();
-        (state.loss, state.unscaled) = (None, None);
-        state.nanos = nanos(start); // counted in the next step: the record of this one is written
+        self.state().nanos += took + nanos(start); // counted in the next step: the record of this one is written
         told
     }
 }

@@ -65,9 +65,11 @@ def install(recorder: Recorder, loss: Loss, calm: _core.Calm) -> Callable[[], No
 def _at_top_level(recorder: Recorder, original: Any, other: Any) -> Any:
     """`other` at the top level of the program, `original` inside something opaque."""
 
+    compiles = torch.compiler.is_dynamo_compiling
+
     @functools.wraps(original)
     def gate(*args: Any, **kwargs: Any) -> Any:
-        return (other if recorder.live() else original)(*args, **kwargs)
+        return (original if compiles() or not recorder.live() else other)(*args, **kwargs)
 
     return gate
 

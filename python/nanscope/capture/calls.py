@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nanscope.capture.failure import OnFailure
+from nanscope.capture.failure import OnFailure, Ours
 from nanscope.capture.recorder import Recorder, flatten
 
 # Where each lives, and where else torch itself has bound the same function.
@@ -121,22 +121,27 @@ def record(
     try:
         if recorder.updated or (recorder.backward_done and recorder.renewed(args, kwargs)):
             recorder.on_manual_step()
-        event = recorder.event("call", function, random=not always)  # clipping draws no random numbers
-        recorder.tell(event, args, kwargs)
+        event = None
+        with Ours(recorder):
+            event = recorder.event("call", function, random=not always)  # clipping draws no random numbers
+            recorder.tell(event, args, kwargs)
+        if event is None:
+            return function(*args, **kwargs)
         with OnFailure(lambda: recorder.failed(event, args, kwargs)):
             result = function(*args, **kwargs)
-        found: list[torch.Tensor] = []
-        flatten(result, found)
-        pinned = always or any(t.requires_grad for t in found)
-        if always and args and type(args[0]) is list and not recorder.made_one_of(args[0]):
-            # Only what lies in `grad` of these is read, and that is no tensor from outside.
-            event.args, event.kwargs = args, kwargs
-            recorder.pin(event)
-            recorder.outputs(event, result)
-        else:
-            recorder.done(event, args, kwargs, result, pinned)
-        if told is not None:
-            told(result, *args, **kwargs)
+        with Ours(recorder):
+            found: list[torch.Tensor] = []
+            flatten(result, found)
+            pinned = always or any(t.requires_grad for t in found)
+            if always and args and type(args[0]) is list and not recorder.made_one_of(args[0]):
+                # Only what lies in `grad` of these is read, and that is no tensor from outside.
+                event.args, event.kwargs = args, kwargs
+                recorder.pin(event)
+                recorder.outputs(event, result)
+            else:
+                recorder.done(event, args, kwargs, result, pinned)
+            if told is not None:
+                told(result, *args, **kwargs)
         return result
     finally:
         recorder.leave(popped)

@@ -65,10 +65,10 @@ def _outermost(recorder: Recorder, original: Any, seen: Seen, module: torch.nn.M
     """A call that may change something, draw random numbers, or is watched by a tracer."""
     popped = recorder.enter()
     try:
+        if recorder.updated:
+            recorder.on_manual_step()
         event = None
         with Ours(recorder):
-            if recorder.updated:
-                recorder.on_manual_step()
             volatile = recorder.volatile(module)
             training = module.training
             before = None if volatile.steady else volatile.before(module)

@@ -14,7 +14,6 @@ from torch.optim.optimizer import (
 )
 
 from nanscope import _core
-from nanscope.capture.failure import Ours
 from nanscope.capture.recorder import Recorder
 
 
@@ -43,10 +42,7 @@ def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any, Callable[[], None
         popped = recorder.enter()
         hidden = None
         try:
-            left_out = False
-            with Ours(recorder):
-                left_out = steps.before_step(optimizer)
-            if left_out:
+            if steps.before_step(optimizer):
                 hidden = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
                 for p, _ in hidden:
                     p.grad = None  # torch's optimizers pass over a parameter without a gradient
@@ -67,8 +63,7 @@ def hooks(recorder: Recorder, steps: Steps) -> tuple[Any, Any, Callable[[], None
         try:
             for p, grad in hidden or ():
                 p.grad = grad
-            with Ours(recorder):
-                steps.after_step(optimizer, hidden is not None)
+            steps.after_step(optimizer, hidden is not None)
         finally:
             recorder.leave(popped)
 
@@ -163,10 +158,11 @@ def _new_group(recorder: Recorder) -> Callable[[], None]:
 
 def _zero_grad(recorder: Recorder, steps: Steps, cls: Any) -> Callable[[], None]:
     original = cls.zero_grad
+    compiles = torch.compiler.is_dynamo_compiling
 
     @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.live():
+        if compiles() or not recorder.live():
             return original(self, *args, **kwargs)
         popped = recorder.enter()
         try:

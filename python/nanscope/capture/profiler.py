@@ -41,7 +41,8 @@ def install(recorder: Recorder, step_raised: Callable[[], None]) -> Callable[[],
             step_raised()
 
     apart_enter, apart_leave = _core.Aside(recorder, enter, raised), _core.Aside(recorder, leave, raised)
-    if _is_known(enter) and _is_known(leave):
+    direct = ("_record_function_with_args_enter", "_record_function_with_args_exit")
+    if all(hasattr(_C._autograd, name) for name in direct) and _is_known(enter) and _is_known(leave):
         stand_ins = _direct(recorder, apart_enter, apart_leave, raised)
     else:
         stand_ins = apart_enter, apart_leave
@@ -64,6 +65,7 @@ def _direct(recorder: Recorder, enter: Any, leave: Any, raised: Callable[[Any], 
     begin, end = _C._autograd._record_function_with_args_enter, _C._autograd._record_function_with_args_exit
     is_profiled = _C._autograd._profiler_enabled
     function_modes, dispatch_modes = _C._len_torch_function_stack, _C._len_torch_dispatch_stack
+    function_mode = _C._get_function_stack_at
     trace = _C._get_tracing_state
 
     def is_seen() -> bool:
@@ -72,16 +74,19 @@ def _direct(recorder: Recorder, enter: Any, leave: Any, raised: Callable[[Any], 
         monitor = getattr(profiler, "_cupti_monitor_module", None)
         return (
             is_profiled()
-            or (modes > 0 and not (modes == 1 and recorder.live()))  # the one is ours then
+            or (modes > 0 and not (modes == 1 and function_mode(0) is recorder.mode))
             or dispatch_modes() > 0
             or trace() is not None
             or (monitor is not None and getattr(monitor, "_monitor_singleton", monitor) is not None)
         )
 
     def __enter__(mark: Any) -> Any:
-        if mark.args is not None or is_seen():
+        if mark.args is not None or type(mark.name) is not str or is_seen():
             return enter(mark)
-        mark.record = begin(mark.name)
+        try:
+            mark.record = begin(mark.name)
+        except TypeError:  # a name that is no UTF-8
+            return enter(mark)
         return mark
 
     def __exit__(mark: Any, kind: Any, error: Any, traceback: Any) -> None:

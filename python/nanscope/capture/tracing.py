@@ -7,6 +7,7 @@ under a `FakeTensorMode` (export, estimates of memory) no value can be read.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ def _tracer(recorder: Recorder, home: Any, name: str) -> Callable[[], None]:
 @dataclass
 class _Inside:
     mode: Any
-    popped: bool
+    thread: int
     entered: int = 1
 
 
@@ -65,19 +66,20 @@ def _fakes(recorder: Recorder) -> Callable[[], None]:
     enter, leave = FakeTensorMode.__enter__, FakeTensorMode.__exit__
     inside: list[_Inside] = []  # one entry while a mode is on that was entered at top level
 
+    def outermost(mode: Any) -> _Inside | None:
+        """The entry of `mode` in this thread. A mode is entered again inside, by itself for every operator."""
+        here = inside[-1] if inside else None
+        return here if here is not None and here.mode is mode and here.thread == threading.get_ident() else None
+
     @functools.wraps(enter)
     def __enter__(self: Any) -> Any:
-        if inside and inside[-1].mode is self:  # which it does itself, for every operator
-            inside[-1].entered += 1
-        if not recorder.live():
-            return enter(self)
-        popped = recorder.enter()
-        try:
-            result = enter(self)
-        except BaseException:
-            recorder.leave(popped)
-            raise
-        inside.append(_Inside(self, popped))
+        result = enter(self)
+        here = outermost(self)
+        if here is not None:
+            here.entered += 1
+        elif recorder.live():
+            recorder.pause()  # other modes of the program's may come and go inside: ours keeps its place among them
+            inside.append(_Inside(self, threading.get_ident()))
         return result
 
     @functools.wraps(leave)
@@ -85,10 +87,12 @@ def _fakes(recorder: Recorder) -> Callable[[], None]:
         try:
             return leave(self, *error)
         finally:
-            if inside and inside[-1].mode is self:
-                inside[-1].entered -= 1
-                if not inside[-1].entered:
-                    recorder.leave(inside.pop().popped)
+            here = outermost(self)
+            if here is not None:
+                here.entered -= 1
+                if not here.entered:
+                    inside.pop()
+                    recorder.resume()
 
     FakeTensorMode.__enter__, FakeTensorMode.__exit__ = __enter__, __exit__  # type: ignore[method-assign]
 

@@ -85,28 +85,32 @@ impl Backward {
         let original = self.original.bind(py);
         let args = (root, py.None(), py.None(), false, py.None()).into_pyobject(py)?;
         let event = match self.begin(recording, root, &args) {
-            Ok(event) => event,
+            Ok(event) => Some(event),
             Err(error) => {
                 recording.excused(py, error)?;
-                recording.event(py, intern!(py, "backward"), original, false)?
+                None
             }
         };
         let step = &recording.step;
         step.backward_done.store(true, Relaxed);
-        step.backward_serial.store(event.borrow().serial, Relaxed);
+        step.backward_serial.store(recording.serial(), Relaxed);
         step.backwards.fetch_add(1, Relaxed);
         step.in_backward.store(true, Relaxed);
         let result = original.call1(args);
         step.in_backward.store(false, Relaxed);
         match result {
             Ok(result) => {
-                if !result.is_none() {
-                    recording.outputs(&event, &result, false, 0)?;
+                if let Some(event) = event.filter(|_| !result.is_none())
+                    && let Err(error) = recording.outputs(&event, &result, false, 0)
+                {
+                    recording.excused(py, error)?;
                 }
                 Ok(result)
             }
             Err(error) => {
-                if error.is_instance_of::<PyException>(py) {
+                if let Some(event) = event
+                    && error.is_instance_of::<PyException>(py)
+                {
                     event.borrow_mut().failed = true;
                 }
                 Err(error)

@@ -348,6 +348,15 @@ impl Recording {
         Ok(false)
     }
 
+    /// Stops recording with the mode left where it is; it lets everything through. `resume` undoes it.
+    fn pause(&self) {
+        self.depth.fetch_add(1, Relaxed);
+    }
+
+    fn resume(&self) {
+        self.depth.fetch_sub(1, Relaxed);
+    }
+
     /// Undoes `enter`.
     pub(crate) fn leave(&self, py: Python<'_>, popped: bool) -> PyResult<()> {
         let depth = self.depth.fetch_sub(1, Relaxed) - 1;

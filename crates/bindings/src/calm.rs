@@ -12,7 +12,6 @@ use pyo3::types::{PyDict, PyFloat, PyFloatMethods, PyList, PyTuple, PyWeakrefMet
 use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
-use crate::dlpack::only_element;
 use crate::log::Log;
 use crate::look::{Clipped, Look, look};
 use crate::monitor::Monitor;
@@ -393,19 +392,13 @@ impl Calm {
 /// would be seen by a profiler or a mode of the program's. The memory of a lazy negation holds the other sign.
 fn number(tensor: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let py = tensor.py();
-    let lazy = |name| tensor.call_method0(name)?.extract::<bool>();
-    if let Some(value) = only_element(tensor)
-        && !lazy(intern!(py, "is_neg"))?
-    {
-        return Ok(Some(value));
-    }
     if let Some(memory) = Memory::of(tensor, Dtypes::of_torch(py)?)? {
         // SAFETY: the caller's reference keeps the tensor, and so its memory.
         let view = unsafe { memory.view() };
         if view.len() != 1 || !view.dtype().is_floating() {
             return Ok(None);
         }
-        if !lazy(intern!(py, "is_neg"))? {
+        if !tensor.call_method0(intern!(py, "is_neg"))?.extract::<bool>()? {
             return Ok(Some(view.get(0)));
         }
     }

@@ -108,18 +108,6 @@ pub(crate) fn see(tensor: &Bound<'_, PyAny>) -> Seen {
     Seen::Here(address, dtype, extent)
 }
 
-/// The one element of a tensor of float32 or float64 as its memory on the CPU holds it; None for any other tensor.
-pub(crate) fn only_element(tensor: &Bound<'_, PyAny>) -> Option<f64> {
-    let Seen::Here(address, dtype, Extent::Contiguous(1)) = see(tensor) else { return None };
-    match dtype {
-        // SAFETY: one element of this type lies there while the tensor lives.
-        Dtype::Float32 => Some(unsafe { (address as *const f32).read_unaligned() }.into()),
-        // SAFETY: as above.
-        Dtype::Float64 => Some(unsafe { (address as *const f64).read_unaligned() }),
-        _ => None,
-    }
-}
-
 fn contiguous(shape: &[i64], strides: &[i64]) -> bool {
     let mut expected = 1;
     for (&size, &stride) in shape.iter().zip(strides).rev() {

@@ -3,6 +3,7 @@
 //! Nothing here decides what an event means; that is Python's, in `nanscope.capture`.
 
 mod backward;
+mod encoded;
 mod event;
 mod events;
 mod functions;
@@ -16,6 +17,7 @@ mod place;
 mod recording;
 mod slot;
 mod step;
+mod torch;
 
 pub(crate) use backward::Backward;
 pub(crate) use event::{Event, Ref};

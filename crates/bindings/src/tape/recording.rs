@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyAssertionError, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefReference};
+use pyo3::types::{PyDict, PyList, PyString, PyWeakrefReference};
 use rustc_hash::FxHashMap;
 
-use super::event::{Event, Ref};
+use super::event::Event;
 use super::events::Tape;
 use super::habits::Habits;
 use super::inputs::Input;
@@ -16,9 +16,7 @@ use super::made::{Forget, Made, Table};
 use super::place::caller;
 use super::slot::Slot;
 use super::step::Step;
-
-/// Bytes of outside tensors that events without a graph may keep alive (an evaluation between steps).
-const FLOATING_MAX_BYTES: u64 = 256 << 20;
+use super::torch::Torch;
 
 /// The tape of the running step, as far as every event touches it.
 ///
@@ -36,7 +34,7 @@ pub(crate) struct Recording {
     /// That of the watch, by `here`.
     thread: usize,
     mode: Slot,
-    tape: Slot<Tape>,
+    pub(super) tape: Slot<Tape>,
     observer: Slot,
     /// A function: is told what has failed in our own code; None while nobody listens.
     on_error: Slot,
@@ -45,30 +43,11 @@ pub(crate) struct Recording {
     pub(super) step: Step,
     /// What is known of outermost modules, by address.
     habits: Mutex<FxHashMap<usize, Py<Habits>>>,
-    made: Arc<Table>,
-    floating_bytes: AtomicU64,
+    pub(super) made: Arc<Table>,
+    pub(super) floating_bytes: AtomicU64,
     steps_taken: AtomicU64,
     pub(super) keeps_inputs: AtomicBool,
     pub(super) inputs: Mutex<Vec<Input>>,
-}
-
-/// What is asked of torch at every event.
-pub(super) struct Torch {
-    pub(super) tensor: Py<PyAny>,
-    parameter: Py<PyAny>,
-    /// Types that hold no tensor and are passed by.
-    atoms: Vec<usize>,
-    pub(super) flatten: Py<PyAny>,
-    pub(super) pop: Py<PyAny>,
-    pub(super) push: Py<PyAny>,
-    grad_enabled: Py<PyAny>,
-    inference: Py<PyAny>,
-    any_autocast: Py<PyAny>,
-    autocasts: Py<PyAny>,
-    saved_hooks: Py<PyAny>,
-    cpu_state: Py<PyAny>,
-    /// None where there are no other devices.
-    other_states: Py<PyAny>,
 }
 
 #[pymethods]
@@ -78,29 +57,7 @@ impl Recording {
     #[new]
     fn new(asks: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = asks.py();
-        let ask = |name: &str| {
-            let missing = || PyRuntimeError::new_err(format!("asks: expected {name:?}"));
-            Ok::<_, PyErr>(asks.get_item(name)?.ok_or_else(missing)?.unbind())
-        };
-        let torch = Torch {
-            tensor: ask("tensor")?,
-            parameter: ask("parameter")?,
-            atoms: ask("atoms")?
-                .bind(py)
-                .try_iter()?
-                .map(|kind| Ok(kind?.as_ptr() as usize))
-                .collect::<PyResult<_>>()?,
-            flatten: ask("flatten")?,
-            pop: ask("pop")?,
-            push: ask("push")?,
-            grad_enabled: ask("grad_enabled")?,
-            inference: ask("inference")?,
-            any_autocast: ask("any_autocast")?,
-            autocasts: ask("autocasts")?,
-            saved_hooks: ask("saved_hooks")?,
-            cpu_state: ask("cpu_state")?,
-            other_states: ask("other_states")?,
-        };
+        let torch = Torch::ask(asks)?;
         Ok(Recording {
             torch,
             depth: AtomicI64::new(0),
@@ -489,37 +446,7 @@ impl Recording {
     /// given, otherwise in the present tape's `read`.
     #[pyo3(signature = (value, tape))]
     fn encode<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Tape>) -> PyResult<Bound<'py, PyAny>> {
-        let py = value.py();
-        if self.is_atom(value) {
-            return Ok(value.clone());
-        }
-        if self.is_tensor(value) {
-            return self.encode_tensor(value, tape);
-        }
-        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-            let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
-            return Ok(untracked(PyTuple::new(py, items)?.into_any()));
-        }
-        if let Ok(list) = value.cast_exact::<PyList>() {
-            let items = list.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
-            return Ok(PyList::new(py, items)?.into_any());
-        }
-        if let Ok(dict) = value.cast_exact::<PyDict>() {
-            let encoded = PyDict::new(py);
-            for (key, item) in dict {
-                encoded.set_item(key, self.encode(&item, tape)?)?;
-            }
-            return Ok(encoded.into_any());
-        }
-        if let Ok(tuple) = value.cast::<PyTuple>()
-            && value.hasattr(intern!(py, "_fields"))?
-        {
-            let items = tuple.iter().map(|item| self.encode(&item, tape)).collect::<PyResult<Vec<_>>>()?;
-            // Not by its own constructor, which may look at what it is given (`PackedSequence`): references are no tensors.
-            let made = (value.get_type(), PyTuple::new(py, items)?);
-            return py.get_type::<PyTuple>().call_method1(intern!(py, "__new__"), made);
-        }
-        Ok(value.clone())
+        self.encoded(value, tape)
     }
 
     /// Remembers that `event` made the tensors in `result`; of a floating event only while they live.
@@ -690,13 +617,13 @@ impl Recording {
         if pinned {
             self.note_inputs(event, args, kwargs)?;
         }
-        let args = self.encode(args, into)?;
+        let args = self.encoded(args, into)?;
         let kwargs = match kwargs {
             // Made for this call, and so nobody else's to change.
             Some(kwargs) if kwargs.iter().all(|(_, value)| self.is_atom(&value)) => {
                 Some(kwargs.clone().into_any().unbind())
             }
-            Some(kwargs) => Some(self.encode(kwargs, into)?.unbind()),
+            Some(kwargs) => Some(self.encoded(kwargs, into)?.unbind()),
             None => None,
         };
         let mut writing = event.borrow_mut();
@@ -719,45 +646,6 @@ impl Recording {
 
     pub(super) fn is_atom(&self, value: &Bound<'_, PyAny>) -> bool {
         self.torch.atoms.contains(&(value.get_type_ptr() as usize))
-    }
-
-    fn encode_tensor<'py>(&self, value: &Bound<'py, PyAny>, tape: Option<&Tape>) -> PyResult<Bound<'py, PyAny>> {
-        let py = value.py();
-        if let Some((event, position)) = self.made.find(value) {
-            return Ok(untracked(Bound::new(py, Ref { event, position })?.into_any()));
-        }
-        let key = value.as_ptr() as usize;
-        if let Some(tape) = tape {
-            let held = tape.held(py).into_bound(py);
-            if !held.contains(key)? {
-                let version = version(value)?;
-                held.set_item(key, (value, version))?;
-                tape.fresh(py).bind(py).append(PyWeakrefReference::new(value)?)?;
-            }
-            return Ok(value.clone());
-        }
-        let tape = self.tape.get(py);
-        let read = tape.get().read(py).into_bound(py);
-        if !read.contains(key)? {
-            let weak = PyWeakrefReference::new(value)?;
-            read.set_item(key, &weak)?;
-            tape.get().fresh(py).bind(py).append(weak)?;
-            self.count(value)?;
-        }
-        Ok(value.clone())
-    }
-
-    /// Counts what events without a graph keep alive; beyond the limit they are forgotten.
-    fn count(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = value.py();
-        let elements: u64 = value.call_method0(intern!(py, "numel"))?.extract()?;
-        let size: u64 = value.call_method0(intern!(py, "element_size"))?.extract()?;
-        let bytes = elements * size;
-        if self.floating_bytes.fetch_add(bytes, Relaxed) + bytes > FLOATING_MAX_BYTES {
-            self.floating_bytes.store(0, Relaxed);
-            self.made.retain(py, requires_grad)?;
-        }
-        Ok(())
     }
 
     fn made_by(
@@ -790,7 +678,7 @@ fn here() -> usize {
 
 /// Takes an object off the lists of the cycle collector, which would walk through all that a step has recorded. What a tape
 /// holds is let go of when the step ends, so it is in no cycle that would have to be found.
-fn untracked<'py, T>(object: Bound<'py, T>) -> Bound<'py, T> {
+pub(super) fn untracked<'py, T>(object: Bound<'py, T>) -> Bound<'py, T> {
     // SAFETY: the object is alive, and one that is tracked can be taken off at any time.
     unsafe {
         if pyo3::ffi::PyObject_GC_IsTracked(object.as_ptr()) != 0 {
@@ -798,21 +686,6 @@ fn untracked<'py, T>(object: Bound<'py, T>) -> Bound<'py, T> {
         }
     }
     object
-}
-
-/// How often a tensor was changed in place; 0 for an inference tensor, whose changes are not counted.
-fn version(tensor: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let py = tensor.py();
-    match tensor.getattr(intern!(py, "_version")) {
-        Ok(version) => version.extract(),
-        Err(error) => {
-            if tensor.call_method0(intern!(py, "is_inference"))?.extract()? {
-                Ok(0)
-            } else {
-                Err(error)
-            }
-        }
-    }
 }
 
 pub(super) fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
